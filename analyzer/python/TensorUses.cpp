@@ -187,6 +187,15 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
       addTensors(node[side], tensors);
 }
 
+// The names that `node` is computed of: of (a - b) / c all three.
+void addOperands(const Node &node, std::set<std::string> &names) {
+  if (node.is("Name"))
+    names.insert(node.text("id"));
+  for (const char *side : {"left", "right"})
+    if (node.is("BinOp"))
+      addOperands(node[side], names);
+}
+
 // Arguments that the methods of arrays have not.
 bool namesDimension(const Node &call) {
   const std::vector<Node> named = call.list("keywords");
@@ -364,7 +373,7 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
     if (node.is("Subscript") && node["value"].is("Name") && hasSlices(node["slice"]))
       tensorsOrArrays.insert(node["value"].text("id"));
     if (node.is("Subscript") && node["slice"].is("Compare") && node["slice"]["left"].is("Name")) // a mask
-      uses.tensors.insert(node["slice"]["left"].text("id"));
+      (arrays ? tensorsOrArrays : uses.tensors).insert(node["slice"]["left"].text("id"));
     if (node.is("For") || !node.list("generators").empty())
       addLists(module, node, uses.lists);
     if (node.is("For") || node.is("comprehension"))
@@ -424,7 +433,7 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
                         std::inserter(uses.tensors, uses.tensors.end()));
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
     if (forNumPy.count(each->first)) // what is computed for it is so of one
-      addTensors(each->second, forNumPy);
+      addOperands(each->second, forNumPy);
   for (const std::string &name : tensorsOrArrays)
     if (!ofObjects.count(name) && ((!isForNumPy && !forNumPy.count(name)) || uses.asked.count(name)))
       uses.tensors.insert(name);

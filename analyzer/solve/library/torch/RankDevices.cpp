@@ -154,7 +154,7 @@ void meetRankIndex(Call &call, Term index, const std::string &what) {
   if (rank->kind != TermKind::Apply || rank->name != op::rank || rank->args.size() != 1)
     return;
   const auto name = textOf(rank->args[0]);
-  if (!name || !isGlobalRank(name->view()))
+  if (!name || !isGlobalRank(name->view()) || knowsCount(call.row)) // a rank that has a GPU here
     return;
   const Step *asked = recall(call.machine, call.row, globalRank);
   const std::vector<LostIndex> &found = call.machine.solution.lostIndices;
