@@ -272,10 +272,10 @@ void noteTogether(const Call &call, const std::vector<Placed> &placed) {
   }
   const Frame &entry = entryOf(call.frame);
   // On the CPU is also what nobody has put anywhere.
-  const bool isSome = isOnCpu(placed[0])
-                          ? std::any_of(placed.begin(), placed.end(),
-                                        [&](const Placed &each) { return wasBrought(call, each.use->tensor); })
-                          : placement.isKnown();
+  const bool isSome =
+      isOnCpu(placed[0]) ? std::any_of(placed.begin(), placed.end(),
+                                       [&](const Placed &each) { return wasBrought(call, each.use->tensor); })
+                         : placement.isKnown();
   if (&entry == &call.frame || !isSome)
     return;
   if (std::set<Name> &entries = call.machine.togetherFor[call.fact.where]; entries.size() < 2)

@@ -71,3 +71,56 @@ def case_independent():
 def case_more_of_them():
     draws = D.Gamma(torch.ones(2, device="cuda:2"), 1.0).sample((7,))
     return torch.zeros(7, 2).to(draws) + draws
+
+
+# clean
+def case_normal_of_tensors():
+    scale = torch.ones(3).cuda()
+    noise = torch.normal(0.0, scale) + torch.normal(scale, 1.0) + torch.normal(mean=scale, std=scale)
+    return (scale + noise + torch.normal(0.0, 1.0, size=(3,), device="cuda")).sum().item()
+
+
+# broken
+def case_normal_of_numbers():
+    scale = torch.ones(3).cuda()
+    return scale + torch.normal(0.0, 1.0, size=(3,))  # raises
+
+
+# broken
+def case_normal_of_tensors_on_the_host():
+    scale = torch.ones(3).cuda()
+    return scale + torch.normal(0.0, torch.ones(3))  # raises
+
+
+def _device_of(device="auto"):
+    if device == "auto":
+        device = "cuda"
+    device = torch.device(device)
+    if device.type == torch.device("cuda").type and not torch.cuda.is_available():
+        return torch.device("cpu")
+    return device
+
+
+class _Replay:
+    def __init__(self, device="auto"):
+        self.device = _device_of(device)
+
+    def sample(self):
+        return torch.tensor([1.0, 2.0], device=self.device)
+
+
+def _q_values(on_gpu):
+    device = torch.device("cuda" if torch.cuda.is_available() and on_gpu else "cpu")
+    net = torch.nn.Linear(2, 2).to(device)
+    return net(_Replay(device).sample()).sum().item()
+
+
+# clean
+def case_replay_on_the_device_of_the_net():
+    return _q_values(True) + _q_values(False)
+
+
+# broken
+def case_replay_on_a_device_of_its_own():
+    net = torch.nn.Linear(2, 2)
+    return net(_Replay().sample())  # raises

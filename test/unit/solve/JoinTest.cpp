@@ -1,4 +1,5 @@
 // Joins are upper bounds: what a join claims to know is true of both.
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/Row.h"
 
@@ -210,6 +211,51 @@ TEST(Join, MergedRowsCoverAllRows) {
       EXPECT_TRUE(
           std::any_of(merged.begin(), merged.end(), [&](const Row &one) { return covers(one, row); }));
   }
+}
+
+// use_gpu and self.use_gpu: a branch on one decides the other.
+TEST(Join, NumbersThatAreEqualInBothStayEqual) {
+  const RootId one = makeRoot(RootKind::Heap, 1), two = makeRoot(RootKind::Heap, 2),
+               other = makeRoot(RootKind::Heap, 3);
+  const auto number = [](std::int64_t value) { return scalarValue(intTerm(value)); };
+  Row a, b;
+  for (RootId root : {one, two}) {
+    a.store.set(root, number(1));
+    b.store.set(root, scalarValue(symbolTerm("asked")));
+  }
+  a.store.set(other, number(2));
+  b.store.set(other, number(3));
+  const Row joined = joinRows(a, b, symbolTerm("here"));
+  EXPECT_TRUE(same(joined.store.get(one), joined.store.get(two)));
+  EXPECT_FALSE(same(joined.store.get(one), joined.store.get(other)));
+}
+
+// Rows that took different ways at a bound or for want of room go before one that says which way it took.
+TEST(Join, RowsThatRestOnABoundMakeWay) {
+  std::vector<Row> rows(3);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].store.set(
+        makeRoot(RootKind::Heap, 1),
+        tensorValue(i == 0 ? Placement::cpu() : Placement::cuda(intTerm(std::int64_t(i))), 1, nullptr));
+  EXPECT_TRUE(rows[0].assume(bounded({symbolTerm("flag")}), 1));
+  EXPECT_TRUE(rows[0].bounded);
+  mergeRows(rows, 2, 6, symbolTerm("here"));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_FALSE(rows[0].bounded || rows[1].bounded);
+}
+
+// Of more rows than there is room for, those become one that deny least of each other.
+TEST(Join, RowsAreMergedWithThoseThatAreMostLikeThem) {
+  std::vector<Row> rows(3);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].store.set(makeRoot(RootKind::Heap, 1),
+                      tensorValue(Placement::cuda(intTerm(std::int64_t(i))), 1, nullptr));
+    rows[i].assume(symbolTerm("flag"), i == 1 ? 0 : 1);
+  }
+  EXPECT_EQ(mergeRows(rows, 1, 2, symbolTerm("here")), 1u);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].resolve(symbolTerm("flag")), intTerm(1));
+  EXPECT_EQ(rows[1].resolve(symbolTerm("flag")), intTerm(0));
 }
 
 TEST(Join, EqualRowsMergeAndKeepSharedConditions) {
