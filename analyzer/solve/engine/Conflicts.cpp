@@ -79,14 +79,6 @@ bool knowsSame(const Row &row, const Placement &a, const Placement &b) {
   return constantOf(row.resolve(sameDeviceTerm(a, b))) == 1;
 }
 
-// Is the row on the branch where a tensor from outside was asked for its device and found on the CPU? That
-// branch is there for a program without GPUs; that it meets CUDA by another way is a guess.
-bool foundOnCpu(const Row &row) {
-  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
-    return condition.second == 0 && asksForCuda(condition.first);
-  });
-}
-
 // Does the program move to a GPU what it was given, where a condition is so that is not so in this row?
 bool isLeftForCpu(const Call &call, const Placed &placed) {
   const auto moved = call.machine.movedUnder.find(placed.kept.index);
@@ -340,7 +332,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
         verdict = Verdict::Silent;
       // The code asked, and this is its way for the CPU.
-      if (verdict == Verdict::Latent && foundOnCpu(call.row) &&
+      if (verdict == Verdict::Latent && isRunOnCpu(call.row) &&
           (isOnCpu(placed[i]) || isOnCpu(placed[j]) || requirement.kind == ConflictKind::HostAccess))
         verdict = Verdict::Silent;
       const bool isFoundThere = !isAboutMemory(requirement.kind) && (isUntold(call, placed[i], placed[j]) ||
@@ -354,7 +346,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
           isUnknown)
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
-          (foundOnCpu(call.row) || foundNoTensor(call)))
+          (isRunOnCpu(call.row) || foundNoTensor(call)))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && (hasRaised(call.row) || call.row.bounded))
         verdict = Verdict::Latent;

@@ -59,15 +59,6 @@ bool isKept(const Call &call, const Placement &placement) {
   return call.machine.objectMovesGiven && isOfEarlierCall(call, placement);
 }
 
-// Does the row know that something from outside is on the CPU? Then it is a run without GPUs. So it is where
-// a tensor on the CPU is on the device of something else.
-bool isRunOnCpu(const Row &row) {
-  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
-    return (asksForCuda(condition.first) && condition.second == 0) ||
-           (applies(condition.first, isDeviceOfUnknown) && condition.second == 1);
-  });
-}
-
 // Do other functions of the file move what they are given under that name, as this one does not?
 bool isMovedBySiblings(const Call &call, const Placement &placement) {
   constexpr std::size_t enough = 3;
@@ -204,6 +195,13 @@ bool areParallel(const Placement &a, const Placement &b) {
 }
 
 } // namespace
+
+bool isRunOnCpu(const Row &row) {
+  return std::any_of(row.known.begin(), row.known.end(), [](const Condition &condition) {
+    return (asksForCuda(condition.first) && condition.second == 0) ||
+           (applies(condition.first, isDeviceOfUnknown) && condition.second == 1);
+  });
+}
 
 bool isWrittenIn(const Step &step, const Function &function) {
   const Location &body = function.where;

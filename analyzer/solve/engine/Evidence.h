@@ -42,6 +42,10 @@ bool isWrittenIn(const Step &step, const Function &function);
 bool isOfEarlierCall(const Call &call, const Placement &placement);
 /// Has the code brought `tensor` to where it is? Then it has a reason, and knows what else is there.
 bool wasBrought(const Call &call, const Value &tensor);
+/// Is the row on a branch where something from outside was asked for its device and found on the CPU, or on
+/// the device of something unknown? That branch is there for a run without GPUs: that it meets CUDA by
+/// another way is a guess.
+bool isRunOnCpu(const Row &row);
 /// Is the row on the way of a handler that may never be entered?
 bool hasRaised(const Row &row);
 
