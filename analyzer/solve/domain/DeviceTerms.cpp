@@ -144,6 +144,11 @@ Term isCudaTerm(const Placement &device) {
   }
 }
 
+bool isBounded(const Row &row) {
+  return row.bounded || std::any_of(row.known.begin(), row.known.end(),
+                                    [](const Condition &condition) { return restsOnBound(condition.first); });
+}
+
 bool isGuessed(const Row &row) {
   return row.guessed || std::any_of(row.known.begin(), row.known.end(),
                                     [](const Condition &condition) { return isGuess(condition.first); });

@@ -46,6 +46,8 @@ bool isGuess(Term condition);
 Condition raisedCondition();
 /// Is the row on a branch that may never be taken, for all the analyzer knows of what decides it?
 bool isGuessed(const Row &row);
+/// Is the row on a branch that rests on a bound? It leads to no finding.
+bool isBounded(const Row &row);
 /// Does something outside the analysed code decide which device it is?
 bool isOutside(const Placement &placement);
 /// The call of an entry that was passed what is there, or what leads to it; empty when it was no call.

@@ -22,21 +22,24 @@ Placement placementOf(Term device) {
 
 bool isDevice(Term term) { return term->kind == TermKind::Apply && term->name == op::device; }
 
-// The guesses among the conditions of `row` that are not among `kept`.
-std::vector<Condition> guessesBut(const Row &row, const std::vector<Condition> &kept) {
-  std::vector<Condition> guesses;
+using Question = bool (*)(Term);
+
+// The conditions of `row` that are not among `kept` and rest on what `isSuch` says.
+std::vector<Condition> conditionsBut(const Row &row, const std::vector<Condition> &kept, Question isSuch) {
+  std::vector<Condition> conditions;
   for (const Condition &condition : row.known)
-    if (std::find(kept.begin(), kept.end(), condition) == kept.end() && isGuess(condition.first))
-      guesses.push_back(condition);
-  return guesses;
+    if (std::find(kept.begin(), kept.end(), condition) == kept.end() && isSuch(condition.first))
+      conditions.push_back(condition);
+  return conditions;
 }
 
-// Does a state that was reached as `a` and as `b` still rest on a guess, when only `kept` is known of both?
-// It does not where they are the two answers to one question.
-bool staysGuessed(const Row &a, const Row &b, const std::vector<Condition> &kept) {
-  const std::vector<Condition> ofA = guessesBut(a, kept), ofB = guessesBut(b, kept);
-  if (a.guessed || b.guessed)
-    return (a.guessed || !ofA.empty()) && (b.guessed || !ofB.empty());
+// Does a state that was reached as `a` and as `b` still rest on such a condition, when only `kept` is known
+// of both? It does not where they are the two answers to one question.
+bool staysSuch(const Row &a, const Row &b, bool Row::*mark, const std::vector<Condition> &kept,
+               Question isSuch) {
+  const std::vector<Condition> ofA = conditionsBut(a, kept, isSuch), ofB = conditionsBut(b, kept, isSuch);
+  if (a.*mark || b.*mark)
+    return (a.*mark || !ofA.empty()) && (b.*mark || !ofB.empty());
   const bool areAnswers = ofA.size() == 1 && ofB.size() == 1 && ofA[0].first == ofB[0].first;
   return !ofA.empty() && !ofB.empty() && !areAnswers;
 }
@@ -195,6 +198,7 @@ void Row::forgetConditions(const std::function<bool(Term)> &changed) {
                              [&](const Condition &condition) {
                                const bool isForgotten = changed(condition.first);
                                guessed |= isForgotten && isGuess(condition.first);
+                               bounded |= isForgotten && restsOnBound(condition.first);
                                return isForgotten;
                              }),
               known.end());
@@ -221,6 +225,7 @@ Term Row::pinned(Term term) const {
 void Row::learn(const Condition &condition) {
   if (!isWithin(known.size() + 1, bounds::knownConditions, Bound::Conditions)) {
     guessed |= isGuess(known.front().first);
+    bounded |= restsOnBound(known.front().first);
     known.erase(known.begin());
   }
   known.push_back(condition);
@@ -232,8 +237,6 @@ bool Row::assume(Term term, std::int64_t number) {
     return *constant == number || (number == 1 && *constant != 0);
   if (term->kind == TermKind::Apply && term->name == op::negation)
     return assume(term->args[0], number == 0 ? 1 : 0);
-  if (restsOnBound(term))
-    return bounded = true;
   for (const auto &[one, two] : excluded) {
     const bool isOne = one == Condition(term, number), isTwo = two == Condition(term, number);
     const Condition &other = isOne ? two : one;
@@ -368,8 +371,8 @@ Row join(const Row &a, const Row &b, Term phi, bool keepsObjects) {
   if (keepsObjects)
     keepReached(result.store, std::move(joined), objects);
   result.known = intersect(a.known, b.known);
-  result.guessed = staysGuessed(a, b, result.known);
-  result.bounded = a.bounded && b.bounded;
+  result.guessed = staysSuch(a, b, &Row::guessed, result.known, isGuess);
+  result.bounded = staysSuch(a, b, &Row::bounded, result.known, restsOnBound);
   result.excluded.clear();
   excludeAfterJoin(a, b, result.excluded);
   excludeAfterJoin(b, a, result.excluded);
@@ -414,11 +417,8 @@ void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi, std::size_t enoug
 
 // Runs without GPUs have nothing to tell, nor has what rests on a bound: they make way for the others.
 void dropMute(std::vector<Row> &rows) {
-  const std::function<bool(const Row &)> isBounded = [](const Row &row) { return row.bounded; };
-  const std::function<bool(const Row &)> hasNoGpu = [](const Row &row) {
-    return row.numberOf(scalarValue(availableTerm())) == 0;
-  };
-  for (const auto &isMute : {hasNoGpu, isBounded})
+  const auto hasNoGpu = [](const Row &row) { return row.numberOf(scalarValue(availableTerm())) == 0; };
+  for (bool (*isMute)(const Row &) : {+hasNoGpu, isBounded})
     if (!std::all_of(rows.begin(), rows.end(), isMute))
       rows.erase(std::remove_if(rows.begin(), rows.end(), isMute), rows.end());
 }

@@ -42,10 +42,10 @@ struct Row {
   /// such a loop is an array over that index. Rows share it until one of them comes to another loop.
   using Iterations = std::vector<std::pair<std::int32_t, Term>>;
   std::shared_ptr<const Iterations> iterations;
-  bool guessed = false;         ///< rests on a guess that is not among `known` any more
-  bool bounded = false;         ///< rests on an answer that a bound has left out: it leads to no finding
-  bool failed = false;          ///< a device conflict has thrown on this row
-  bool expressionEnded = false; ///< the registers are dead and go with the next write
+  bool guessed = false;                    ///< rests on a guess that is not among `known` any more
+  bool bounded = false;                    ///< the same of what a bound has left out
+  bool failed = false;                     ///< a device conflict has thrown on this row
+  bool expressionEnded = false;            ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here
 
   /// Index of the iteration of the loop with this head, null when its iterations are run one by one.

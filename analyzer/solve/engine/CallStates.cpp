@@ -54,10 +54,10 @@ bool holds(const std::vector<Condition> &conditions, const Condition &wanted) {
 // it.
 void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row &result) {
   const bool isWhole = entry.known == caller.known && entry.excluded.size() == caller.excluded.size();
-  result.bounded = callee.bounded;
   if (isWhole) {
     result.known = callee.known;
     result.guessed = callee.guessed;
+    result.bounded = callee.bounded;
     result.excluded = callee.excluded;
     return;
   }
@@ -69,6 +69,7 @@ void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row
     result.learn(condition);
   // A guess among what it was not told made all of it a guess.
   result.guessed = caller.guessed || (callee.guessed && !entry.guessed);
+  result.bounded = caller.bounded || (callee.bounded && !entry.bounded);
   result.excluded.clear();
   for (const auto &pair : caller.excluded)
     if (std::find(entry.excluded.begin(), entry.excluded.end(), pair) == entry.excluded.end())
@@ -91,8 +92,10 @@ Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
     if (relevance.of(condition.first) ||
         condition.first == availableTerm()) // whether there is a GPU holds everywhere
       entry.known.push_back(condition);
-    else
+    else {
       entry.guessed |= isGuess(condition.first);
+      entry.bounded |= restsOnBound(condition.first);
+    }
   for (const auto &pair : row.excluded)
     if (relevance.of(pair.first.first) && relevance.of(pair.second.first))
       entry.excluded.push_back(pair);

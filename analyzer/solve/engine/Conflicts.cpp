@@ -348,7 +348,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
           (isRunOnCpu(call.row) || foundNoTensor(call)))
         verdict = std::min(verdict, Verdict::Latent);
-      if (verdict > Verdict::Latent && (hasRaised(call.row) || call.row.bounded))
+      if (verdict > Verdict::Latent && (hasRaised(call.row) || isBounded(call.row)))
         verdict = Verdict::Latent;
       if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;

@@ -238,10 +238,10 @@ TEST(Join, RowsThatRestOnABoundMakeWay) {
         makeRoot(RootKind::Heap, 1),
         tensorValue(i == 0 ? Placement::cpu() : Placement::cuda(intTerm(std::int64_t(i))), 1, nullptr));
   EXPECT_TRUE(rows[0].assume(bounded({symbolTerm("flag")}), 1));
-  EXPECT_TRUE(rows[0].bounded);
+  EXPECT_TRUE(isBounded(rows[0]));
   mergeRows(rows, 2, 6, symbolTerm("here"));
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_FALSE(rows[0].bounded || rows[1].bounded);
+  EXPECT_FALSE(isBounded(rows[0]) || isBounded(rows[1]));
 }
 
 // Of more rows than there is room for, those become one that deny least of each other.
