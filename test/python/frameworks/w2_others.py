@@ -306,3 +306,15 @@ def _cached_behind(fabric):
 def cache_made_behind_fabric():
     fabric = lightning_fabric.Fabric(accelerator="cuda", devices=1)
     return fabric.launch(_cached_behind)
+
+
+def module_on_the_host_after_training():
+    module = Quiet()
+    _trainer().fit(module, _batches())
+    return module(torch.ones(2, 4)).sum().item()
+
+
+def module_used_on_gpus_after_training():
+    module = Quiet()
+    _trainer().fit(module, _batches())
+    return module.net(torch.ones(2, 4, device="cuda"))  # raises

@@ -96,7 +96,7 @@ class LightningDataModule:
 
 @dt.models("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 class Trainer:
-    """Moves the module and each batch to the device of its strategy."""
+    """Moves the module and each batch to the device of its strategy, and the module to the CPU at the end."""
 
     def __init__(self, accelerator="auto", devices="auto", *values, gpus=None, **options):
         self.device = device_of(accelerator)
@@ -125,22 +125,26 @@ class Trainer:
             self.run(model, val_dataloaders, model.validation_step)
             model.on_validation_epoch_end()
         model.on_train_epoch_end()
+        model.to("cpu")
 
     def validate(self, model=None, dataloaders=None, datamodule=None, **options):
         model.to(self.device)
         self.run(model, dataloaders, model.validation_step)
         model.on_validation_epoch_end()
+        model.to("cpu")
         return dt.unknown()
 
     def test(self, model=None, dataloaders=None, datamodule=None, **options):
         model.to(self.device)
         self.run(model, dataloaders, model.test_step)
         model.on_test_epoch_end()
+        model.to("cpu")
         return dt.unknown()
 
     def predict(self, model=None, dataloaders=None, datamodule=None, **options):
         model.to(self.device)
         self.run(model, dataloaders, model.predict_step)
+        model.to("cpu")
         return dt.unknown()
 
 

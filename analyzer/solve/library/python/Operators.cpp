@@ -221,8 +221,14 @@ std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
     if (isOfHost(each))
       return call.done(each);
   const auto isSaidNumber = [](const Value &value) { return isOpen(value) && value->rank == 0; };
-  for (const auto &[open, other] : {std::pair(left, right), std::pair(right, left)})
-    if (isOpen(open.value) &&
+  // What something is divided by is a number, most often: x / temperature.
+  const auto isDivisor = [&](const Argument &open, const Argument &other) {
+    return &open == &right && is(other.value, ValueKind::Unknown) && !isOpen(other.value) &&
+           isOneOf(sign(call), {"/", "//", "%", "**"});
+  };
+  for (const auto &[one, two] : {std::pair(&left, &right), std::pair(&right, &left)})
+    if (const Argument &open = *one, &other = *two;
+        isOpen(open.value) && !isDivisor(open, other) &&
         (is(other.value, ValueKind::Scalar) ? !textOf(call, other.value)
                                             : is(other.value, ValueKind::Unknown) &&
                                                   (!isSaidNumber(open.value) || isSaidNumber(other.value))))
