@@ -24,7 +24,8 @@ bool isDevice(Term term) { return term->kind == TermKind::Apply && term->name ==
 
 using Question = bool (*)(Term);
 
-// The conditions of `row` that are not among `kept` and rest on what `isSuch` says.
+// The conditions of `row` that are not among `kept` and are such as the question asks for: guesses, or
+// answers that a bound has left out.
 std::vector<Condition> conditionsBut(const Row &row, const std::vector<Condition> &kept, Question isSuch) {
   std::vector<Condition> conditions;
   for (const Condition &condition : row.known)

@@ -230,7 +230,7 @@ TEST(Join, NumbersThatAreEqualInBothStayEqual) {
   EXPECT_FALSE(same(joined.store.get(one), joined.store.get(other)));
 }
 
-// Rows that took different ways at a bound or for want of room go before one that says which way it took.
+// What rests on a bound leads to no finding: it makes way for what may.
 TEST(Join, RowsThatRestOnABoundMakeWay) {
   std::vector<Row> rows(3);
   for (std::size_t i = 0; i < rows.size(); ++i)
