@@ -402,6 +402,7 @@ namespace {
 template <typename KeyOf>
 void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi, std::size_t enough = 1) {
   std::vector<std::uint64_t> keys;
+  keys.reserve(rows.size());
   for (const Row &row : rows)
     keys.push_back(keyOf(row));
   for (std::size_t i = rows.size(); i-- > 1 && rows.size() > enough;) {
