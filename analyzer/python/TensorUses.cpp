@@ -388,7 +388,7 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
     }
     if (node.is("Assign")) {
       addAssigned(node.list("targets").front(), node["value"], assigned);
-      if (const std::string name = convertedBy(module, node); !uses.tensors.count(name))
+      if (const std::string name = convertedBy(module, node); !name.empty() && !uses.tensors.count(name))
         ofAnyType.insert(name); // what is done with it from here on says nothing of what it was
     }
     if (node.is("AugAssign"))

@@ -213,9 +213,8 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
     return done(row, *out);
   const std::vector<Argument> args = inOrder(call, given, false);
   const bool hasDim = given.find("dim") || given.positional.size() > 1;
-  const std::string scope = asked.name == "normal" ? "at::" : "torch::"; // that of torch makes one
   Outcomes outcomes =
-      callTorch(call, row, scope + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
+      callTorch(call, row, "at::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
   meetGenerator(call, outcomes, given, asked.name);
   return outcomes;
 }
