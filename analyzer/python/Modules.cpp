@@ -327,6 +327,46 @@ std::map<std::string, Meaning> Modules::meaningsOf(const Module &module, const N
   return meanings;
 }
 
+namespace {
+
+// Base = nn.Module: what is assigned once, and is a name.
+std::map<std::string, Node> aliasesIn(const File &file) {
+  std::map<std::string, std::vector<Node>> assigned;
+  forEachOfBlock(file.module(), [&](const Node &node) {
+    Scope scope;
+    scope.add(node);
+    for (const std::string &name : scope.bound)
+      assigned[name].push_back(node);
+  });
+  std::map<std::string, Node> aliases;
+  for (const auto &[name, nodes] : assigned)
+    if (nodes.size() == 1 && nodes[0].is("Assign") && nodes[0].list("targets")[0].is("Name") &&
+        isOneOf(nodes[0]["value"].kind(), {"Name", "Attribute"}))
+      aliases.emplace(name, nodes[0]["value"]);
+  return aliases;
+}
+
+bool isClass(const Meaning &meaning) {
+  const std::string_view last = std::string_view(meaning.name).substr(meaning.name.rfind('.') + 1);
+  return meaning.kind == Meaning::Kind::Class ||
+         (meaning.kind == Meaning::Kind::Library && !last.empty() && last[0] >= 'A' && last[0] <= 'Z');
+}
+
+// The class that the module calls by a name of its own.
+std::optional<Meaning> classCalled(const Module &module, const Node &node) {
+  if (node.is("Name")) {
+    const auto found = module.meanings.find(node.text("id"));
+    return found == module.meanings.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::optional<Meaning> owner = node.is("Attribute") ? classCalled(module, node["value"]) : std::nullopt;
+  if (!owner || owner->kind != Meaning::Kind::Library)
+    return std::nullopt;
+  owner->name += "." + node.text("attr");
+  return owner;
+}
+
+} // namespace
+
 void Modules::resolve() {
   // Definitions first, so that imports find them; again, for what is imported through another module.
   for (auto &[path, module] : modules)
@@ -349,6 +389,10 @@ void Modules::resolve() {
       if (isImport(node))
         imports.emplace_back(&owner, node);
     });
+  std::map<Module *, std::map<std::string, Node>> aliases;
+  for (auto &[path, module] : modules)
+    if (!module.isModel)
+      aliases[&module] = aliasesIn(*module.file);
   bool hasChanged = true;
   for (int round = 0; hasChanged && round < longestChain; ++round) {
     hasChanged = false;
@@ -361,6 +405,10 @@ void Modules::resolve() {
             known.kind != meaning.kind || known.module != meaning.module || known.name != meaning.name;
         known = std::move(meaning);
       }
+    for (const auto &[owner, names] : aliases)
+      for (const auto &[name, value] : names)
+        if (const auto meaning = classCalled(*owner, value); meaning && isClass(*meaning))
+          hasChanged |= owner->meanings.emplace(name, *meaning).second;
   }
   for (auto &[path, module] : modules)
     if (!module.isModel && isPython(path))
@@ -371,12 +419,14 @@ void Modules::resolve() {
   forgetDecorated();
   // A name that is assigned, too, has no fixed meaning.
   for (auto &[path, module] : modules)
-    forEachOfBlock(module.file->module(), [&owner = module](const Node &node) {
+    forEachOfBlock(module.file->module(), [&owner = module, &aliases](const Node &node) {
       Scope assigned;
       if (isOneOf(node.kind(), {"Assign", "AugAssign", "AnnAssign", "For"}))
         assigned.add(node);
       for (const std::string &name : assigned.bound)
-        owner.meanings.erase(name);
+        if (const auto found = owner.meanings.find(name);
+            found != owner.meanings.end() && (!aliases[&owner].count(name) || !isClass(found->second)))
+          owner.meanings.erase(found);
     });
 }
 

@@ -48,6 +48,16 @@ def constant(value):
     return [kind, value if isinstance(value, str) else repr(value)]
 
 
+def imports_torch(statement):
+    """import torch, import torch.nn as nn: whoever has tensors has it, and no handler is entered."""
+    return isinstance(statement, ast.Import) and all((each.name + ".").startswith("torch.") for each in statement.names)
+
+
+def is_for_checkers(test):
+    """TYPE_CHECKING, typing.TYPE_CHECKING: no run comes there, but its imports tell what annotations mean."""
+    return getattr(test, "id", getattr(test, "attr", "")) == "TYPE_CHECKING"
+
+
 def plain(node, depth=0):
     kind = node.__class__
     if kind in CONTEXTS or node is None:
@@ -59,6 +69,10 @@ def plain(node, depth=0):
         return node
     if depth > MOST_LEVELS:
         raise ValueError(f"more than {MOST_LEVELS} levels of nesting")
+    if kind is ast.If and is_for_checkers(node.test):
+        node.body = [each for each in node.body if isinstance(each, (ast.Import, ast.ImportFrom))] or [ast.Pass()]
+    if kind is ast.Try and all(imports_torch(each) for each in node.body):
+        node.handlers = []
     if kind in CONSTANTS:
         fields = [constant(node.value)]
     else:

@@ -41,16 +41,16 @@ bool before(const Finding &a, const Finding &b) {
   const std::vector<std::string> left = statement(a), right = statement(b);
   if (left != right)
     return left < right;
-  if (a.cause != b.cause)
-    return a.cause < b.cause;
   // The highest level first, then the one with the fewest callers.
-  const auto first = std::make_tuple(a.level, a.callers.size()),
-             second = std::make_tuple(b.level, b.callers.size());
+  const auto first = std::make_tuple(a.level, a.cause, a.callers.size()),
+             second = std::make_tuple(b.level, b.cause, b.callers.size());
   return first != second ? first < second : circumstances(a) < circumstances(b);
 }
 
+// Callers make mistakes of their own, but not of what is wrong whoever calls.
 bool same(const Finding &a, const Finding &b) {
-  return a.where == b.where && a.check == b.check && a.cause == b.cause && statement(a) == statement(b);
+  return a.where == b.where && a.check == b.check && statement(a) == statement(b) &&
+         (a.cause == b.cause || !a.cause.valid() || !b.cause.valid());
 }
 
 } // namespace
@@ -78,7 +78,15 @@ bool touches(const Finding &finding, const std::set<Name> &files) {
 
 void sortAndMerge(std::vector<Finding> &findings) {
   std::sort(findings.begin(), findings.end(), before);
-  findings.erase(std::unique(findings.begin(), findings.end(), same), findings.end());
+  std::vector<Finding> kept;
+  for (Finding &finding : findings) {
+    const auto isTold = [&](const Finding &other) { return same(other, finding); };
+    const auto here = std::find_if(kept.rbegin(), kept.rend(),
+                                   [&](const Finding &other) { return other.where != finding.where; });
+    if (std::none_of(here.base(), kept.end(), isTold))
+      kept.push_back(std::move(finding));
+  }
+  findings = std::move(kept);
 }
 
 } // namespace devicetidy

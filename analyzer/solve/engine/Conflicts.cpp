@@ -143,14 +143,24 @@ bool isMadeBelowEntry(const Call &call, const Value &tensor) {
   return false;
 }
 
+// Has the program asked where it is, and is on the way where it was found there?
+bool isFound(const Placed &placed) {
+  return placed.kept.kind == PlacementKind::Symbol &&
+         (placed.kept.role == SymbolRole::Tensor || placed.kept.role == SymbolRole::Module) &&
+         placed.placement.kind != PlacementKind::Symbol;
+}
+
+// Where it was found says nothing of what was not asked for: callers keep the two together.
+Placed beside(Placed placed, const Placed &other) {
+  if (isFound(placed) && isOutside(other.placement))
+    placed.placement = placed.kept;
+  return placed;
+}
+
 // A callee that asks something where it is has a branch for each answer: none tells what the entry was given
 // beside what the entry itself has made.
 void forgetAnswers(const Call &call, std::vector<Placed> &placed) {
   const bool isInCallee = call.frame.caller && call.frame.call;
-  const auto isFound = [](const Placed &each) {
-    return each.kept.kind == PlacementKind::Symbol && each.kept.role == SymbolRole::Tensor &&
-           each.placement.kind != PlacementKind::Symbol;
-  };
   const auto isOfEntry = [&](const Placed &each) {
     return !isFound(each) && !isMadeBelowEntry(call, each.use->tensor);
   };
@@ -299,60 +309,59 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     for (std::size_t j = i + 1; j < placed.size(); ++j) {
       if (exempt(i) || exempt(j))
         continue;
-      Verdict verdict = comparePlaced(placed[i], placed[j], currentDeviceIsOpen);
-      if (verdict <= std::min(worst, Verdict::Silent) || isAssumed(call.row, placed[i].placement) ||
-          isAssumed(call.row, placed[j].placement))
+      const Placed first = beside(placed[i], placed[j]), second = beside(placed[j], placed[i]);
+      Verdict verdict = comparePlaced(first, second, currentDeviceIsOpen);
+      if (verdict <= std::min(worst, Verdict::Silent) || isAssumed(call.row, first.placement) ||
+          isAssumed(call.row, second.placement))
         continue;
       if (verdict > Verdict::Silent && verdict < Verdict::Definite && !isAboutMemory(requirement.kind))
-        verdict =
-            weigh(call, verdict, {placed[i].use, &placed[i].placement, i == 0 && requirement.firstIsOutput},
-                  {placed[j].use, &placed[j].placement});
+        verdict = weigh(call, verdict, {first.use, &first.placement, i == 0 && requirement.firstIsOutput},
+                        {second.use, &second.placement});
       if (verdict == Verdict::Open && !perhapsExempt(i) && !perhapsExempt(j))
-        met.emplace(std::pair(placed[i].placement.index, placed[j].placement.index), call.fact.where);
+        met.emplace(std::pair(first.placement.index, second.placement.index), call.fact.where);
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
-        verdict = weighAccess(call, placed[i].placement);
+        verdict = weighAccess(call, first.placement);
       if (requirement.kind == ConflictKind::HostAccess && verdict < Verdict::Definite &&
           isNamedAsOperation(call))
         verdict = std::min(verdict, Verdict::Latent);
       // Whoever chose the class knew where the tensor is, though another part of the code has asked only now.
-      const bool isFixed = !isOutside(placed[i].placement) && !isOutside(placed[j].placement);
+      const bool isFixed = !isOutside(first.placement) && !isOutside(second.placement);
       if ((verdict < Verdict::Definite || !isFixed) && isAboutMemory(requirement.kind) &&
           isChosenByObject(call.frame, call.row))
         verdict = std::min(verdict, Verdict::Silent);
       if (requirement.isOpen && verdict >= Verdict::Open)
         verdict = Verdict::Latent;
       // On another way the program moves what it is given: this one is for the CPU.
-      if (verdict > Verdict::Silent && ((isOnCpu(placed[i]) && isLeftForCpu(call, placed[j])) ||
-                                        (isOnCpu(placed[j]) && isLeftForCpu(call, placed[i]))))
+      if (verdict > Verdict::Silent &&
+          ((isOnCpu(first) && isLeftForCpu(call, second)) || (isOnCpu(second) && isLeftForCpu(call, first))))
         verdict = Verdict::Silent;
       // One part of the object may say where another one is, and has been forgotten.
       if (isFixed && hasAskedForgotten(call))
         verdict = std::min(verdict, Verdict::Silent);
       // Two from outside may turn out to be fixed by what the program puts into a member.
-      if (verdict == Verdict::Open && !isSlot(memory, placed[i]) && !isSlot(memory, placed[j]))
+      if (verdict == Verdict::Open && !isSlot(memory, first) && !isSlot(memory, second))
         verdict = Verdict::Silent;
       // The code asked, and this is its way for the CPU.
       if (verdict == Verdict::Latent && isRunOnCpu(call.row) &&
-          (isOnCpu(placed[i]) || isOnCpu(placed[j]) || requirement.kind == ConflictKind::HostAccess))
+          (isOnCpu(first) || isOnCpu(second) || requirement.kind == ConflictKind::HostAccess))
         verdict = Verdict::Silent;
-      const bool isFoundThere = !isAboutMemory(requirement.kind) && (isUntold(call, placed[i], placed[j]) ||
-                                                                     isUntold(call, placed[j], placed[i]));
+      const bool isFoundThere = !isAboutMemory(requirement.kind) &&
+                                (isUntold(call, first, second) || isUntold(call, second, first));
       const bool isUnknown = // nobody could be told of it
-          isFoundThere || isNameless(placed[i]) || isNameless(placed[j]);
+          isFoundThere || isNameless(first) || isNameless(second);
       const bool isPerhapsExempt = perhapsExempt(i) || perhapsExempt(j) ||
-                                   (mayBeScalar(i) && mayBeChosenScalar(placed[i], placed[j])) ||
-                                   (mayBeScalar(j) && mayBeChosenScalar(placed[j], placed[i]));
-      if (isStateOutside(placed[i].placement) || isStateOutside(placed[j].placement) || isPerhapsExempt ||
-          isUnknown)
+                                   (mayBeScalar(i) && mayBeChosenScalar(first, second)) ||
+                                   (mayBeScalar(j) && mayBeChosenScalar(second, first));
+      if (isStateOutside(first.placement) || isStateOutside(second.placement) || isPerhapsExempt || isUnknown)
         verdict = std::min(verdict, Verdict::Latent);
-      if (verdict > Verdict::Latent && placed[i].placement.kind != placed[j].placement.kind &&
+      if (verdict > Verdict::Latent && first.placement.kind != second.placement.kind &&
           (isRunOnCpu(call.row) || foundNoTensor(call)))
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && (hasRaised(call.row) || isBounded(call.row)))
         verdict = Verdict::Latent;
       if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
         verdict = Verdict::Likely;
-      if (verdict > worst && !knowsSame(call.row, placed[i].placement, placed[j].placement)) {
+      if (verdict > worst && !knowsSame(call.row, first.placement, second.placement)) {
         worst = verdict;
         worstA = i;
         worstB = j;

@@ -5,6 +5,11 @@ import dt
 dt.numbers("math.pi", "math.e", "math.inf", "math.tau", "math.nan")
 
 
+@dt.models("builtins.object")
+class Sentinel:
+    """Made to be told from everything else."""
+
+
 @dt.models("functools.partial")
 class Partial:
     def __init__(self, func, *args, **keywords):

@@ -385,18 +385,34 @@ Value answerOf(Call &call, const char *question, const Value &unknown, std::size
   return scalarValue(call.row.resolve(applyTerm(question, {identityOf(call, unknown, variable)})));
 }
 
+// An object that the program has made, and no other.
+bool isOneObject(const Value &value) {
+  return is(value, ValueKind::Address) && kindOf(value->address.root) == RootKind::Heap &&
+         !value->address.path;
+}
+
+// left is right
+Value isSame(Call &call, const Value &left, const Value &right) {
+  const bool isOpenQuestion = is(left, ValueKind::Unknown) && !call.frame.function.isModel;
+  if (is(right, ValueKind::Null))
+    return isOpenQuestion ? answerOf(call, isNoneQuestion, left, 2) : isNone(left);
+  if (is(left, ValueKind::Null))
+    return isNone(right);
+  if (is(left, ValueKind::Scalar) && is(right, ValueKind::Scalar))
+    return onValues(call, "==", left, right);
+  if (isOneObject(left) && isOneObject(right))
+    return scalarValue(intTerm(left->address.root == right->address.root));
+  if (isOpenQuestion && isOneObject(right))
+    return scalarValue(
+        call.row.resolve(applyTerm("is", {identityOf(call, left, 2), intTerm(right->address.root)})));
+  return areOfDifferentKinds(left, right) ? scalarValue(intTerm(0)) : unknownValue();
+}
+
 std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   const Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   const std::string how = sign(call);
   if (how == "is" || how == "isnot") {
-    const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Null) &&
-                                !call.frame.function.isModel;
-    Value result = isOpenQuestion                     ? answerOf(call, isNoneQuestion, left.value, 2)
-                   : is(right.value, ValueKind::Null) ? isNone(left.value)
-                   : is(left.value, ValueKind::Null)  ? isNone(right.value)
-                   : is(left.value, ValueKind::Scalar) && is(right.value, ValueKind::Scalar)
-                       ? onValues(call, "==", left.value, right.value)
-                       : unknownValue();
+    const Value result = isSame(call, left.value, right.value);
     return call.done(how == "is" ? result : negated(result));
   }
   if (how == "in" || how == "notin") {
