@@ -79,7 +79,8 @@ fi
 packages=(
   "clang-$llvm" "llvm-$llvm-dev" "libclang-$llvm-dev" "llvm-$llvm-tools"
   "clang-tidy-$llvm" # the plugin is tested in it
-  ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libtomlplusplus-dev libtorch-dev make ninja-build nlohmann-json3-dev
+  ccache cmake g++ libfmt-dev libgloo-dev libgtest-dev libjemalloc-dev libtomlplusplus-dev libtorch-dev make ninja-build
+  nlohmann-json3-dev
   python3
   libpython3-dev pybind11-dev # the programs under test embed Python
   python3-torch               # the PyTorch of virtual GPUs for Python

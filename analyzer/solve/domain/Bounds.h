@@ -36,7 +36,7 @@ constexpr std::size_t visitsPerBlock = 400;
 /// entries have cost `factsOfEntries`. From there on both fall as the cost grows, down to one of
 /// `latestEntry` parts.
 constexpr std::size_t factsPerEntry = 1000000, factsPerOpenEntry = 200000, factsOfEntries = 2000000,
-                      latestEntry = 20;
+                      latestEntry = 100;
 /// Entries of files that nobody has named: of a large package each file imports most others.
 constexpr std::size_t importedEntries = 100;
 constexpr std::size_t phasesOfEntry = 4;    ///< calls from `main` may cost as much each, so many times
