@@ -66,6 +66,7 @@ const Library &library() {
                                    pythonCallWords(),
                                    pythonAttributeWords(),
                                    pythonOperatorWords(),
+                                   pythonComparisonWords(),
                                    pythonContainerWords(),
                                    pythonOpenWords(),
                                    pythonDeviceWords()});

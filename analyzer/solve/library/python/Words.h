@@ -5,11 +5,12 @@
 
 namespace devicetidy {
 
-Words pythonCallWords();      ///< Calls.cpp: calls of values, of methods, of libraries
-Words pythonAttributeWords(); ///< Attributes.cpp: attributes read and set
-Words pythonOperatorWords();  ///< Operators.cpp: operators, comparisons, truth, texts
-Words pythonDeviceWords();    ///< Devices.cpp: what `with` makes current or the default
-Words pythonOpenWords();      ///< OpenValues.cpp: what nobody says the type of
-Words pythonContainerWords(); ///< Containers.cpp: lists, tuples, dictionaries; what is iterated
+Words pythonCallWords();       ///< Calls.cpp: calls of values, of methods, of libraries
+Words pythonAttributeWords();  ///< Attributes.cpp: attributes read and set
+Words pythonOperatorWords();   ///< Operators.cpp: operators, texts
+Words pythonComparisonWords(); ///< Comparisons.cpp: comparisons, truth
+Words pythonDeviceWords();     ///< Devices.cpp: what `with` makes current or the default
+Words pythonOpenWords();       ///< OpenValues.cpp: what nobody says the type of
+Words pythonContainerWords();  ///< Containers.cpp: lists, tuples, dictionaries; what is iterated
 
 } // namespace devicetidy
