@@ -121,7 +121,8 @@ Location madeElsewhere(const Program &program, Enclosing &enclosing, const Confl
                   [&](const CallSite &call) { return maker && enclosing.of(call.where) == maker; });
   if (!isOfCaller && maker && enclosing.calls(*failing, *maker))
     return {};
-  return !isOfCaller && maker && maker->isConstructor ? conflict.callers.back().where : cause->where;
+  const bool isOfModule = cause->kind == StepKind::ModuleMade && maker && maker->isConstructor;
+  return isOfModule && !isOfCaller ? conflict.callers.back().where : cause->where;
 }
 
 bool haveSameCallers(const Conflict &a, const Conflict &b) {

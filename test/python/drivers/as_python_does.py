@@ -91,4 +91,13 @@ CALLS = {
     "peak": lambda: started_again(Peak(3).to("cuda"))(x()),
     "experts": lambda: Experts(3, ["cuda:0", "cuda:1"])(torch.ones(4, 3, device="cuda")),
     "left": lambda: Experts(3, ["cuda:0", "cuda:1"]).left(torch.ones(4, 3, device="cuda")),
+    "prompted": lambda: Prompted(3).to("cuda")(x()),
+    "prompted_shifted": lambda: Prompted(3).to("cuda").shifted(x()),
+    "recorded": lambda: recorded(x(), HOST),
+    "recorded_there": lambda: recorded(x(), Queue()),
+    "brought": lambda: (brought(x()), brought(x(), "cuda")),
+    "brought_alone": lambda: brought_alone(x(), "cuda"),
+    "messages": lambda: Messages(x(), {"device": torch.device("cpu")}).plain(x()),
+    "messages_there": lambda: Messages(x(), {"device": torch.device("cuda")}).plain(x()),
+    "blended": lambda: blended(x(), x()),
 }

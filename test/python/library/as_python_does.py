@@ -547,3 +547,77 @@ class Experts(torch.nn.Module):
         for i, rows, sent in self.sent(values, index):
             out = out.index_add(0, rows, self.experts[i](sent))  # raises
         return out
+
+
+Base = nn.Module  # by a name of its own
+
+
+class Prompted(Base):
+    def __init__(self, width):
+        super().__init__()
+        self.start = nn.Parameter(torch.zeros(width))
+        self.kept = torch.zeros(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.ones(3, device=x.device) * self.start
+
+    def shifted(self, x: Tensor) -> Tensor:
+        return x + self.kept  # raises
+
+
+NOWHERE = object()
+
+
+class Queue:
+    pass
+
+
+HOST = Queue()
+
+
+def on_device(queue):
+    return queue is not HOST
+
+
+def recorded(x: Tensor, queue) -> Tensor:
+    if on_device(queue):
+        return torch.ones(3, device="cuda") + x.cuda()
+    return torch.ones(3) + x.cpu()
+
+
+def brought(x: Tensor, where=NOWHERE) -> Tensor:
+    x = x.cpu()
+    if where is not NOWHERE:
+        x = x.to(where)
+    other = torch.ones(3)
+    if where is not NOWHERE:
+        other = other.to(where)
+    return x + other
+
+
+def brought_alone(x: Tensor, where=NOWHERE) -> Tensor:
+    x = x.cpu()
+    if where is not NOWHERE:
+        x = x.to("cuda")
+    return x + torch.ones(3)  # raises
+
+
+class Messages:
+    """Memory can be pinned where the device that was named is the host."""
+
+    def __init__(self, message: Tensor, options):
+        self.device = options["device"] if options["device"] is not None else message.device
+        self.buffer = message.clone().to(self.device)
+        if self.device.type == "cpu":
+            self.read = self.buffer.numpy()
+
+    def plain(self, x: Tensor) -> Tensor:
+        return x + self.buffer.to(x.device)
+
+
+def blended(x: Tensor, scale) -> Tensor:
+    """Where one thing is says nothing of another: callers keep them together."""
+    steps = torch.arange(3, device=x.device)
+    if x.device.type == "cpu":
+        steps = steps.float()
+    return steps * scale

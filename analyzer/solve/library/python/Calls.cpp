@@ -437,10 +437,12 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
     return call.done(isOfEntry ? leftOutOr(given) : given);
   const Value held = behind(call, otherwise);
+  const bool isSentinel =
+      is(held, ValueKind::Record) && held->fields.empty(); // it says that nothing was given
   const bool mayBeLeftOut = is(otherwise, ValueKind::Tensor) ||
                             (is(given, ValueKind::Address) && is(otherwise, ValueKind::Null)) ||
                             (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address) &&
-                             (is(held, ValueKind::List) || isDict(held)));
+                             (is(held, ValueKind::List) || isDict(held) || isSentinel));
   if (isOfEntry && mayBeLeftOut && !isMissing(given)) { // by the caller
     Outcomes both = call.done(given);
     both.push_back({call.row, otherwise});
