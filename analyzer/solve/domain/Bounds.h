@@ -25,7 +25,8 @@ constexpr std::size_t contextsPerFunction = 300, factsPerFunction = 30000;
 /// For so many states an entry runs a function that has cost it `factsOfContexts`, where it handles no
 /// tensor, module or device; the further states of another one differ by what is not a number only.
 constexpr std::size_t contextsPerEntry = 12, factsOfContexts = 10000;
-/// Answers of functions that are kept from one entry to the next: some kilobytes each.
+/// So many answers of functions are made before those that nobody asks for are forgotten: some kilobytes
+/// each.
 constexpr std::size_t summariesKept = 100000;
 constexpr std::size_t originsPerSummary =
     8; ///< callers with tensors of one device, but made at different places, that a conflict is told for

@@ -110,22 +110,22 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     key = mix(key, input->hash);
   if (isBody)
     key = mix(key, mix(siteHash(*frame.site), frame.fixedIteration ? frame.fixedIteration->hash : 0));
-  auto known = summaries.find(key);
+  Summary *known = summaries.find(key);
   // Within a recursion a call does the same for as long as the same calls are under way.
   const std::uint64_t keyInRecursion = activations > 0 ? mix(key, activeHash) : key;
-  if (known == summaries.end() && activations > 0)
+  if (!known && activations > 0)
     known = summaries.find(keyInRecursion);
   const std::size_t cutBefore = recursionsCut;
   const std::size_t conflictsBefore = definiteConflicts, firstConflict = solution.conflicts.size();
   Outcomes outcomes;
-  if (known != summaries.end() && !isNewMistake(known->second, entry, inputs)) {
-    outcomes = known->second.outcomes;
+  if (known && !isNewMistake(*known, entry, inputs)) {
+    outcomes = known->outcomes;
     if (activations > 0) {
-      recursionsCut += known->second.hasCuts;
-      definiteConflicts += known->second.hasDefiniteConflict;
+      recursionsCut += known->hasCuts;
+      definiteConflicts += known->hasDefiniteConflict;
     }
   } else {
-    if (!isBody && known == summaries.end() && hasCostTooMuch(callee, matters))
+    if (!isBody && !known && hasCostTooMuch(callee, matters))
       return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices,
                     notFollowed(types, callee, key));
     Row start = entry;
@@ -170,7 +170,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     summary.isCut = activations == 0 && outcomes.empty() && summary.hasCuts && !summary.hasDefiniteConflict;
   }
   // No recursion of the program is without end: what was cut returns somewhere.
-  if (known = summaries.find(key); outcomes.empty() && known != summaries.end() && known->second.isCut)
+  if (known = summaries.find(key); outcomes.empty() && known && known->isCut)
     return giveUp(Bound::RecursionDepth);
   // A call that always fails at a device ends its caller too; an entry goes on with what it does next.
   if (outcomes.empty() && caller.depth == 0 && (definiteConflicts > conflictsBefore || failing.count(key))) {

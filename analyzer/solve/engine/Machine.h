@@ -12,6 +12,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/Bounds.h"
 #include "analyzer/solve/domain/Memory.h"
+#include "analyzer/solve/engine/Aging.h"
 #include "analyzer/solve/engine/Footprints.h"
 #include "analyzer/solve/engine/Observer.h"
 #include "analyzer/solve/engine/Usage.h"
@@ -381,7 +382,7 @@ private:
     bool hasCuts = false, hasDefiniteConflict = false;
     std::set<std::uint64_t> origins;
   };
-  std::unordered_map<std::uint64_t, Summary> summaries;
+  Aging<Summary> summaries;
   /// Does a call of what `summary` is of meet its conflict with tensors from elsewhere?
   static bool isNewMistake(Summary &summary, const Row &entry, const std::vector<Value> &inputs);
   std::set<std::uint64_t> failing; ///< summaries without an outcome because a device conflict ends every way
