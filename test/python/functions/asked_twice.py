@@ -1,6 +1,7 @@
 """what is not known and asked for twice gives the same answer twice; `random.choice` hides what it is from the analysis"""
 import os
 import random
+from enum import Enum
 from types import SimpleNamespace
 
 import torch
@@ -191,3 +192,44 @@ def shortened(options):
 
 def case_written_until_it_changes():
     return shortened(wanted(name="xxa"))
+
+
+class Mode(Enum):
+    HOST = "host"
+    GPU = "gpu"
+
+
+def case_members_of_an_enumeration():
+    x = torch.zeros(3)
+    for mode in (Mode("gpu"), Mode["GPU"], Mode.GPU):
+        if mode is Mode.GPU:
+            x = x.cuda()
+        if mode == Mode.HOST:
+            x = x.cpu()
+    return x + torch.ones(3, device="cuda")
+
+
+class Leaf:
+    def __init__(self, parent=None):
+        self.parent = parent
+
+
+def case_one_object():
+    root = Leaf()
+    x = torch.zeros(3)
+    for leaf in [Leaf(root), Leaf(root)]:
+        if leaf.parent is root:
+            x = x.cuda()
+    if Leaf() is Leaf():
+        x = x.cpu()
+    if root is root:
+        return x + torch.ones(3, device="cuda")
+    return x + torch.ones(3)
+
+
+def case_other_object():
+    root = Leaf()
+    x = torch.zeros(3)
+    if Leaf(root).parent is root:
+        x = x.cuda()
+    return x + torch.ones(3)  # raises

@@ -148,7 +148,11 @@ Value isSame(Call &call, const Value &left, const Value &right) {
   if (isOpenQuestion && isOneObject(right))
     return scalarValue(
         call.row.resolve(applyTerm("is", {identityOf(call, left, 2), intTerm(right->address.root)})));
-  return areOfDifferentKinds(left, right) ? scalarValue(intTerm(0)) : unknownValue();
+  if (areOfDifferentKinds(left, right))
+    return scalarValue(intTerm(0));
+  const bool areMade =
+      is(left, ValueKind::Address) || is(right, ValueKind::Address); // elements of lists, say
+  return areMade ? scalarValue(guess(call.machine.freshScalar(call))) : unknownValue();
 }
 
 // Of device.type, which is compared with a text, the device; what nothing is known of is one then.

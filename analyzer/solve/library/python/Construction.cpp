@@ -9,6 +9,8 @@
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/Modules.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 namespace devicetidy::python {
@@ -105,12 +107,21 @@ void setFields(Call &call, Row &row, Name type, const Address &where, const Give
     call.machine.memory.write(row, where.field(name), argument.value);
 }
 
+bool isEnumeration(const Types &types, Name type) {
+  const auto isBase = [&](const char *base) { return types.derivesFrom(type, base); };
+  constexpr std::array bases = {"python:enum.Enum", "python:enum.IntEnum", "python:enum.StrEnum",
+                                "python:enum.Flag", "python:enum.IntFlag"};
+  return std::any_of(bases.begin(), bases.end(), isBase);
+}
+
 } // namespace
 
 // A new object of the class `made` of the program: attributes of the class, then __init__.
 Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given) {
   Machine &machine = call.machine;
   const Name type(made->type.view().substr(classPrefix.size()));
+  if (given.positional.size() == 1 && isEnumeration(machine.types, type))
+    return done(row, given.positional[0].value); // of the member, which is its value here
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   std::map<Name, Value> fields = made->fields; // what the class has captured
   for (const char *base :

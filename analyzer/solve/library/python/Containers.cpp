@@ -143,6 +143,9 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   Machine &machine = call.machine;
   if (is(object, ValueKind::Function) && object->type == environmentType)
     return readVariable(call, call.row, {index, {}}, nullptr);
+  if (is(object, ValueKind::Function) && startsWith(object->type.view(), classPrefix)) // Mode["A"]
+    if (const auto member = textOf(call, index))
+      return attributeOf(call, call.row, {object, {}}, *member);
   if (isOpen(object))
     return call.done(entryOfOpen(call, call.row, object, index));
   if (isOfHost(object))
