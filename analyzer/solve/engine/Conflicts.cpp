@@ -98,6 +98,12 @@ bool keepsOnCpu(const Call &call) {
   });
 }
 
+// Is it about what a callable has given that the caller passed, or about a part of that?
+bool isAnswer(Term term) {
+  return applies(term, op::call) ||
+         (term->kind == TermKind::Apply && std::any_of(term->args.begin(), term->args.end(), isAnswer));
+}
+
 // Is the row on the branch where what a caller passes is no tensor, now or when the object was made? What is
 // made of it is where the caller may expect it.
 bool foundNoTensor(const Call &call) {
@@ -106,7 +112,7 @@ bool foundNoTensor(const Call &call) {
       return false;
     const std::string given = callThatWasGiven(condition.first);
     const Function *earlier = call.machine.program.function(Name(given));
-    return given.empty() || given == call.machine.entryCall ||
+    return given.empty() || given == call.machine.entryCall || isAnswer(condition.first) ||
            (earlier && earlier->isConstructor && keepsOnCpu(call));
   });
 }

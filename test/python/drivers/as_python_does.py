@@ -100,4 +100,5 @@ CALLS = {
     "messages": lambda: Messages(x(), {"device": torch.device("cpu")}).plain(x()),
     "messages_there": lambda: Messages(x(), {"device": torch.device("cuda")}).plain(x()),
     "blended": lambda: blended(x(), x()),
+    "error": lambda: (Error(lambda state: (x(), x())).step(0), Error(lambda state: (1.0, 2.0)).step(0)),
 }

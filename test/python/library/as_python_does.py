@@ -621,3 +621,22 @@ def blended(x: Tensor, scale) -> Tensor:
     if x.device.type == "cpu":
         steps = steps.float()
     return steps * scale
+
+
+def batched(x, device=None) -> Tensor:
+    return x.unsqueeze(0) if isinstance(x, Tensor) else torch.tensor([x], device=device)
+
+
+class Error:
+    """What a callable gives is numbers or tensors, all of them."""
+
+    def __init__(self, transform):
+        self.transform = transform
+        self.total = 0.0
+
+    def step(self, state):
+        predicted, wanted = self.transform(state)
+        self.update(batched(predicted), batched(wanted))
+
+    def update(self, predicted: Tensor, wanted: Tensor):
+        self.total += float((predicted - wanted).abs().sum())
