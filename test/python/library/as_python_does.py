@@ -623,8 +623,8 @@ def blended(x: Tensor, scale) -> Tensor:
     return steps * scale
 
 
-def batched(x, device=None) -> Tensor:
-    return x.unsqueeze(0) if isinstance(x, Tensor) else torch.tensor([x], device=device)
+def batched(value) -> Tensor:
+    return value.unsqueeze(0) if isinstance(value, Tensor) else torch.tensor([value])
 
 
 class Error:
