@@ -281,8 +281,9 @@ bool Machine::hasCostTooMuch(const Function &callee, bool matters) const {
     return false;
   const Spent &all = spentByAll.at(&callee);
   const bool isOften = all.contexts >= bounds::contextsPerFunction && all.facts >= bounds::factsPerFunction;
-  const bool isAside = !matters && cost->second.contexts >= bounds::contextsPerEntry;
-  return cost->second.facts >= bounds::factsOfContexts && (isOften || isAside);
+  const bool isCostly =
+      cost->second.contexts >= bounds::contextsPerEntry && cost->second.facts >= bounds::factsOfContexts;
+  return isOften || (isCostly && !matters);
 }
 
 bool Machine::tellsNumbersApart(const Function &callee) {
