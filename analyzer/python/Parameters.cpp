@@ -304,7 +304,8 @@ void FunctionLowering::bindDefaults(const Node &node) {
       continue;
     const int index = local->second;
     function.locals[static_cast<std::size_t>(index)].isConst = true; // it may be left out
-    const Operand passed = use(loadLocal(index, parameter), parameter);
+    Operand passed = use(loadLocal(index, parameter), parameter);
+    passed.text = Name(parameter.text("arg"));
     const auto own = std::exchange(locals, {});
     const Operand otherwise = operand(value);
     locals = own;

@@ -81,6 +81,18 @@ Value passedOn(const Call &call, const Row &row, const Value &spread, const Valu
   return spread && isOpen(spread) ? key ? entryOfOpen(call, row, spread, key) : spread : unknownValue();
 }
 
+const Name perhapsType("python::perhaps");
+
+// What ** may bring for a parameter that has a default: see defaultWord.
+Value perhapsGiven(const Call &call, const Row &row, const Value &spread, std::string_view name) {
+  const Value passed = passedOn(call, row, spread, scalarValue(textTerm(Name(name))));
+  ValueData data = *(isOpen(passed) ? passed
+                                    : withIdentity(applyTerm(op::member, {call.machine.freshScalar(call),
+                                                                          textTerm(Name(name))})));
+  data.type = perhapsType;
+  return makeValue(std::move(data));
+}
+
 } // namespace
 
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
@@ -122,6 +134,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
             i < function.requiredParams && given.rest && !parameter.isConst
                 ? passedOn(call, row, given.rest, scalarValue(intTerm(static_cast<std::int64_t>(fromRest++))))
                 : passedOn(call, row, given.namedRest, scalarValue(textTerm(Name(name))));
+      else if (given.namedRest && isMissing(bound[i].value) && !function.isModel)
+        bound[i].value = perhapsGiven(call, row, given.namedRest, name);
     }
   }
   if (callable && !callable->fields.empty()) // what it has captured is in the fields of its closure
@@ -129,6 +143,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   std::vector<Value> values(bound.size());
   for (std::size_t i = 0; i < bound.size(); ++i) {
     values[i] = bound[i].value;
+    if (values[i]->type == perhapsType)
+      continue;
     if (isOpen(values[i]) && function.locals[i].type == numberType) // so an annotation says
       values[i] = openValue(values[i]->origin, values[i]->function, 0);
     if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Device &&
@@ -430,9 +446,14 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
-// What an entry is given for a parameter of no known type is like its default.
+// What an entry is given for a parameter of no known type is like its default, and so is what ** may bring:
+// numbers and texts are decided outside, all else is as the default says.
 std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
-  const Value given = call.operand(0), otherwise = call.operand(1);
+  const Value otherwise = call.operand(1), passed = call.operand(0);
+  const bool isPerhaps = passed->type == perhapsType;
+  if (isPerhaps && !is(otherwise, ValueKind::Scalar))
+    return call.done(otherwise);
+  const Value given = isPerhaps ? untyped(passed) : passed;
   const bool isOfEntry = !call.frame.caller; // callers in the program say what they give
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
     return call.done(isOfEntry ? leftOutOr(given) : given);

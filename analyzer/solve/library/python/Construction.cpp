@@ -99,7 +99,8 @@ void setFields(Call &call, Row &row, Name type, const Address &where, const Give
     const Term open =
         applyTerm(op::member, {call.machine.freshScalar(call), textTerm(known->fields[i].name)});
     const bool isScalar = is(call.machine.memory.read(row, field), ValueKind::Scalar); // by default
-    call.machine.memory.write(row, field, isScalar ? scalarValue(open) : withIdentity(open));
+    const Value chosen = optionOf(known->fields[i].name.str(), open);
+    call.machine.memory.write(row, field, isScalar ? chosen : withIdentity(open));
   }
   for (std::size_t i = 0; known && i < given.positional.size() && i < known->fields.size(); ++i)
     call.machine.memory.write(row, where.field(known->fields[i].name), given.positional[i].value);

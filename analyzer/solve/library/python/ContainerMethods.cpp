@@ -154,20 +154,42 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   return summaryOf({tupleValue(std::move(any))});
 }
 
-// parser.add_argument("--name", ..) and what the user gives then.
+// The name that an argument of add_argument has among what the user gives; "?" where it is not known.
+std::string optionNamed(const Call &call, const Given &given) {
+  std::string option;
+  for (const Argument &each : given.positional)
+    if (const auto text = textOf(call, each.value); text && text->size() > option.size())
+      option = *text;
+  option.erase(0, std::min(option.find_first_not_of('-'), option.size()));
+  if (const Argument *as = given.find("dest"))
+    option = textOf(call, as->value).value_or(option);
+  std::replace(option.begin(), option.end(), '-', '_');
+  return option.empty() ? "?" : option;
+}
+
+// parser.add_argument("--name", ..) and what the user gives then. The options of groups and commands are among
+// those of their parser.
 std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
                                      const std::string &name, const Given &given) {
   if (name == "add_argument") {
-    std::string option;
-    for (const Argument &each : given.positional)
-      if (const auto text = textOf(call, each.value); text && text->size() > option.size())
-        option = *text;
-    option.erase(0, option.find_first_not_of('-') == std::string::npos ? 0 : option.find_first_not_of('-'));
-    if (const Argument *as = given.find("dest"))
-      option = textOf(call, as->value).value_or(option);
-    std::replace(option.begin(), option.end(), '-', '_');
+    const std::string option = optionNamed(call, given);
     call.machine.memory.write(row, object.value->address, withField(parser, Name(option), optionOf(option)));
     return result(row, unknownValue());
+  }
+  if (isOneOf(name, {"add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"})) {
+    if (const Argument *as = given.find("dest"))
+      if (const auto option = textOf(call, as->value))
+        call.machine.memory.write(row, object.value->address,
+                                  withField(parser, Name(*option), optionOf(*option)));
+    return result(row, object.value);
+  }
+  if (name == "set_defaults") {
+    Value with = parser;
+    for (const auto &[keyword, argument] : given.named)
+      if (!with->fields.count(keyword)) // an option is what the user says
+        with = withField(with, keyword, argument.value);
+    call.machine.memory.write(row, object.value->address, with);
+    return result(row, nullValue());
   }
   if (name == "parse_args")
     return result(

@@ -235,14 +235,6 @@ Outcomes environment(Call &call, Row &row, const Asked &, const Given &given) {
   return readVariable(call, row, given.positional[0], given.find("default", 1));
 }
 
-// argparse: what the user gives is decided outside; a device among it most of all.
-Value optionValue(const std::string &name) {
-  if (name.find("device") != std::string::npos)
-    return deviceValue(
-        Placement::symbol(SymbolRole::DeviceChoice, symbolTerm(Name("option " + name)), Name(name)));
-  return scalarValue(symbolTerm(Name("option " + name)));
-}
-
 Outcomes makeNamespace(Call &call, Row &row, const Asked &, const Given &given) {
   std::map<Name, Value> fields;
   for (const auto &[name, argument] : given.named)
@@ -251,8 +243,14 @@ Outcomes makeNamespace(Call &call, Row &row, const Asked &, const Given &given) 
               allocated(call, row, "python::namespace", recordValue("python::namespace", std::move(fields))));
 }
 
-Outcomes makeParser(Call &call, Row &row, const Asked &, const Given &) {
-  return done(row, allocated(call, row, parserType, recordValue(parserType)));
+Outcomes makeParser(Call &call, Row &row, const Asked &, const Given &given) {
+  std::map<Name, Value> options;
+  const Argument *parents = given.find("parents");
+  if (const Value list = parents ? behind(call, parents->value) : missing(); is(list, ValueKind::List))
+    for (const Value &parent : list->elements)
+      if (const Value held = behind(call, parent); is(held, ValueKind::Record))
+        options.insert(held->fields.begin(), held->fields.end());
+  return done(row, allocated(call, row, parserType, recordValue(parserType, std::move(options))));
 }
 
 // DataLoader(dataset): its batches are where the items of the dataset are.
@@ -384,7 +382,13 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 
 } // namespace
 
-Value optionOf(const std::string &name) { return optionValue(name); }
+Value optionOf(const std::string &name) { return optionOf(name, symbolTerm(Name("option " + name))); }
+
+Value optionOf(const std::string &name, Term origin) {
+  return name.find("device") == std::string::npos
+             ? scalarValue(origin)
+             : deviceValue(Placement::symbol(SymbolRole::DeviceChoice, origin, Name(name)));
+}
 
 Outcomes callLibrary(Call &call, Row row, const std::string &dotted, const Given &given) {
   if (std::optional<Outcomes> outcomes = callDeviceFunction(call, row, dotted, given))

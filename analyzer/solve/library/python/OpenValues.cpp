@@ -362,15 +362,11 @@ void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &
   write(call, row, open, fieldOf(row, key), value);
 }
 
-namespace {
-
 Value untyped(const Value &open) {
   ValueData data = *open;
   data.type = {};
   return makeValue(std::move(data));
 }
-
-} // namespace
 
 Term lengthOfOpen(const Value &open) {
   return applyTerm(op::size, {applyTerm(op::call, {open->origin})}); // until the next iteration

@@ -46,6 +46,8 @@ Value isTensorQuestion(const Value &open);
 Value asChosenDevice(const Value &value);
 /// The device that f(**options) is called with, where it is not known what is in there.
 Value deviceIn(const Call &call, const Row &row, const Value &options);
+/// The same value without what is known of its type.
+Value untyped(const Value &open);
 /// How many elements it has, as a term.
 Term lengthOfOpen(const Value &open);
 /// What stands at `path`, `.a` or `["b"]`, of an unknown value that `whole` tells from others.
