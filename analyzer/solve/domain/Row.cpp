@@ -63,7 +63,7 @@ std::uint64_t rowHash(const Row &row, std::uint64_t storeDigest, bool places) {
 }
 
 std::uint64_t knownHash(const Row &row) {
-  std::uint64_t sum = row.guessed + (row.bounded ? 2 : 0);
+  std::uint64_t sum = row.guessed + (row.bounded ? 2 : 0) + (row.isOtherWay ? 4 : 0);
   for (const auto &[term, number] : row.known)
     sum += mix(term->hash, static_cast<std::uint64_t>(number) + 11);
   for (const auto &[term, placement] : row.aliases)
@@ -374,6 +374,7 @@ Row join(const Row &a, const Row &b, Term phi, bool keepsObjects) {
   result.known = intersect(a.known, b.known);
   result.guessed = staysSuch(a, b, &Row::guessed, result.known, isGuess);
   result.bounded = staysSuch(a, b, &Row::bounded, result.known, restsOnBound);
+  result.isOtherWay = a.isOtherWay && b.isOtherWay;
   result.excluded.clear();
   excludeAfterJoin(a, b, result.excluded);
   excludeAfterJoin(b, a, result.excluded);

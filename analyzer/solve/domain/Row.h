@@ -44,6 +44,7 @@ struct Row {
   std::shared_ptr<const Iterations> iterations;
   bool guessed = false;                    ///< rests on a guess that is not among `known` any more
   bool bounded = false;                    ///< the same of what a bound has left out
+  bool isOtherWay = false;                 ///< see Machine::otherwise
   bool failed = false;                     ///< a device conflict has thrown on this row
   bool expressionEnded = false;            ///< the registers are dead and go with the next write
   Term currentDevice = currentCudaIndex(); ///< what `kCUDA` without an index means here

@@ -88,6 +88,7 @@ Row conditionsFor(const Row &row, Row entry, const std::vector<Value> &inputs) {
   const Relevance relevance(entry.store, inputs);
   entry.guessed = row.guessed;
   entry.bounded = row.bounded;
+  entry.isOtherWay = row.isOtherWay;
   for (const Condition &condition : row.known)
     if (relevance.of(condition.first) ||
         condition.first == availableTerm()) // whether there is a GPU holds everywhere

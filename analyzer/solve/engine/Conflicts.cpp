@@ -373,7 +373,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         worstB = j;
       }
     }
-  if (worst >= Verdict::Likely || worst == Verdict::Open || (worst == Verdict::Latent && reportLatent)) {
+  const bool isTold = !otherwise || call.row.isOtherWay;
+  if (isTold &&
+      (worst >= Verdict::Likely || worst == Verdict::Open || (worst == Verdict::Latent && reportLatent))) {
     // A loss is fixed by moving the target, an in-place operation by moving the other operand.
     const bool isLoad = !isAboutMemory(requirement.kind) &&
                         (isSaved(placed[worstA].placement) || isSaved(placed[worstB].placement));

@@ -27,6 +27,26 @@ void addChanged(const Value &before, const Value &after, std::set<Name> &changed
         changed.insert(name);
 }
 
+// Is there a block that calls something, to which a way without an exception leads, not among `reached`?
+bool hasOtherWay(const Function &function, const std::vector<bool> &reached) {
+  std::vector<bool> seen(function.blocks.size());
+  std::vector<BlockId> open{0};
+  while (!open.empty()) {
+    const BlockId id = open.back();
+    open.pop_back();
+    if (id < 0 || seen[static_cast<std::size_t>(id)])
+      continue;
+    seen[static_cast<std::size_t>(id)] = true;
+    const Block &block = function.blocks[static_cast<std::size_t>(id)];
+    const auto isCall = [](const Fact &fact) { return fact.kind == FactKind::Call; };
+    if (!reached[static_cast<std::size_t>(id)] && block.terminator.kind != TerminatorKind::Unreachable &&
+        std::any_of(block.facts.begin(), block.facts.end(), isCall))
+      return true;
+    open.insert(open.end(), block.terminator.successors.begin(), block.terminator.successors.end());
+  }
+  return false;
+}
+
 class Entries {
 public:
   Entries(Machine &machine, const Usage &usage)
@@ -66,8 +86,14 @@ public:
       if (!ofImported || machine.imported)
         lives.run(roots, ofMain, isDue);
     }
-    // What a test calls is there for others, too: tests come last, and cost no more than all before them.
     isLived = false;
+    for (const Function *function : rest)
+      if (!isImported(*function) && mayBeCalledOtherwise(*function)) {
+        machine.otherwise = function;
+        run(*function);
+        machine.otherwise = nullptr;
+      }
+    // What a test calls is there for others, too: tests come last, and cost no more than all before them.
     const std::size_t ofOthers = machine.factsOfProgram();
     for (const auto *group : {&tests, &restOfTests})
       for (const Function *function : *group)
@@ -134,6 +160,15 @@ private:
         machine.isPartial = false;
         machine.forgottenFields.clear();
       }
+  }
+
+  // Is it for others, too, and does it go a way on which no caller in the program has sent it?
+  bool mayBeCalledOtherwise(const Function &function) const {
+    if (usage.hasMain || !isPython(function.where.file.view()) || function.isConstructor ||
+        function.isLambda || machine.types.isHidden(function) || isOfTestFile(function))
+      return false;
+    const auto reached = machine.reached.find(&function);
+    return reached != machine.reached.end() && hasOtherWay(function, reached->second);
   }
 
   Machine &machine;

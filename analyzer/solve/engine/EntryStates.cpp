@@ -354,8 +354,8 @@ Outcomes EntryStates::call(const Function &function, Row row, Address self, unsi
   // Guards and set_device calls on the way are followed; what a caller outside has made current is not known.
   machine.currentDeviceIsOpen =
       !function.isMain && (usage.setsDevice || usage.underGuard.count(function.id) != 0);
-  machine.entryIsCalled =
-      !function.isLambda && usage.called.count(function.id) != 0; // a library calls lambdas
+  // A library calls lambdas, and somebody outside goes the ways that no caller in the program goes.
+  machine.entryIsCalled = !function.isLambda && !machine.otherwise && usage.called.count(function.id) != 0;
   machine.entryCall = function.id.str() + (call > 0 ? "@" + std::to_string(call) : std::string());
   machine.broughtTo.clear();
   machine.movedUnder.clear();

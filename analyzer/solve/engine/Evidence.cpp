@@ -5,6 +5,7 @@
 #include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Movers.h"
 #include "analyzer/solve/engine/Purpose.h"
 #include "analyzer/solve/engine/UnitTests.h"
 
@@ -350,7 +351,10 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   auto isLeftFor = [&](const Placement &now, const Placement &other) {
     return (now.kind == PlacementKind::Cpu || isSaved(now)) && left && left->count(originOf(other));
   };
-  if (isLeftFor(*a.placement, *b.placement) || isLeftFor(*b.placement, *a.placement))
+  if (isLeftFor(*a.placement, *b.placement) || isLeftFor(*b.placement, *a.placement) ||
+      isForgottenByMover(call, a, b) || isForgottenByMover(call, b, a) ||
+      isForgottenMember(call, *a.placement, *b.placement) ||
+      isForgottenMember(call, *b.placement, *a.placement))
     return Verdict::Likely;
   const bool areNumbered =
       a.placement->kind == PlacementKind::Cuda && b.placement->kind == PlacementKind::Cuda;

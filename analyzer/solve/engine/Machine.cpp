@@ -123,6 +123,9 @@ Outcomes Machine::run(Frame &frame, Row row) {
   ++solution.stats.contexts;
   const std::vector<BlockId> &position = order(function);
   std::vector<BlockState> states(function.blocks.size());
+  std::vector<bool> *const reachedHere = frame.site || otherwise ? nullptr : &reached[&function];
+  if (reachedHere)
+    reachedHere->resize(function.blocks.size());
   row.registers.clear();
   if (FactObserver *const observer = frame.site ? nullptr : facts)
     observer->begin(frame, row);
@@ -137,6 +140,11 @@ Outcomes Machine::run(Frame &frame, Row row) {
     if (rows.empty())
       continue;
     frame.block = id;
+    if (reachedHere)
+      (*reachedHere)[static_cast<std::size_t>(id)] = true;
+    if (otherwise == &function && frame.depth == 0 && !reached[otherwise][static_cast<std::size_t>(id)])
+      for (Row &each : rows)
+        each.isOtherWay = true;
     runBlock(frame, id, std::move(rows), states, outcomes);
     const Block &block = function.blocks[static_cast<std::size_t>(id)];
     auto enqueue = [&](BlockId to) {

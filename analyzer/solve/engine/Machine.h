@@ -249,6 +249,11 @@ public:
   /// Told of a static local that was initialised in a program that had been running: whose flag the row held.
   std::function<void(Row &, Name)> initialisedStatic;
   std::set<const Function *> entered;
+  /// The blocks of each function that something has run.
+  std::unordered_map<const Function *, std::vector<bool>> reached;
+  /// The entry being run, where callers in the program have run it, too: only the ways are told of on which
+  /// none of them has sent it (Row::isOtherWay).
+  const Function *otherwise = nullptr;
   /// A closure as it was first made, and where: what it has captured is known, whoever calls it.
   struct Closure {
     Row row;

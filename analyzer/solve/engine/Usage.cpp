@@ -8,6 +8,7 @@
 #include "analyzer/solve/engine/ExpressionWrites.h"
 #include "analyzer/solve/engine/GpuChoices.h"
 #include "analyzer/solve/engine/LateCalls.h"
+#include "analyzer/solve/engine/Movers.h"
 #include "analyzer/solve/engine/UnitTests.h"
 
 #include <algorithm>
@@ -44,6 +45,26 @@ bool asksForDevice(const Types &types, const Fact &fact) {
          std::any_of(fact.operands.begin(), fact.operands.end(), [&](const Operand &operand) {
            return types.classOf(operand.type) == TypeClass::Device;
          });
+}
+
+bool hasField(const Program &program, Name className, std::string_view field) {
+  const Type *type = program.type(className);
+  return type && (std::any_of(type->fields.begin(), type->fields.end(),
+                              [&](const Field &each) { return each.name.view() == field; }) ||
+                  std::any_of(type->bases.begin(), type->bases.end(),
+                              [&](Name base) { return hasField(program, base, field); }));
+}
+
+// The member of its object that a method moves: x of self.x.to(..), which C++ may write as x.to(..).
+Name movedMember(const Program &program, const Function &function, const Fact &fact) {
+  const std::string_view name = lastPart(fact.name.view());
+  if (fact.kind != FactKind::Call || fact.operands.empty() || (name != "to" && name != "cuda"))
+    return {};
+  std::string_view of = fact.operands[0].text.view();
+  for (const std::string_view object : {"self.", "this->"})
+    if (startsWith(of, object))
+      of.remove_prefix(object.size());
+  return hasField(program, function.className, of) ? Name(of) : Name();
 }
 
 // The parameter that x.to(y.device) moves, where y is another one; empty where the fact is none of these.
@@ -389,13 +410,17 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         }
         if (models::hasRole(lastPart(fact.name.view()), "makes_there"))
           usage.makesThere.insert(id);
+        if (const Name moved = isMover(function) ? movedMember(program, function, fact) : Name();
+            !moved.empty())
+          usage.movers[&function].insert(moved);
         if (const Name moved = movedParameter(function, fact); !moved.empty())
           usage.movesParameter[{function.where.file, moved}].insert(id);
-        if (models::hasRole(lastPart(fact.name.view()), "brings_to_host")) {
+        const bool bringsToHost = models::hasRole(lastPart(fact.name.view()), "brings_to_host");
+        if (bringsToHost)
           usage.bringsToHost.insert(id);
-          if (isPython(function.where.file.view()))
-            usage.deviceFolders.insert(folderOf(function));
-        }
+        if (isPython(function.where.file.view()) &&
+            (bringsToHost || models::hasRole(lastPart(fact.name.view()), "made_to_move")))
+          usage.deviceFolders.insert(folderOf(function));
         if (models::hasRole(lastPart(fact.name.view()), "leaves_autograd"))
           usage.leavesAutograd.insert(id);
         if (fact.kind == FactKind::Global && endsWith(fact.name.view(), initialisedSuffix))

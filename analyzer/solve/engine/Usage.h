@@ -32,6 +32,8 @@ struct Usage {
   /// Functions of Python that move a parameter to where another one is: by file and by the name of the
   /// parameter.
   std::map<std::pair<Name, Name>, std::set<Name>> movesParameter;
+  /// Methods that move their objects, and the members that each of them moves by name.
+  std::map<const Function *, std::set<Name>> movers;
   std::set<Name> leavesAutograd;       ///< functions that take what a model has computed out of autograd
   std::set<std::string> deviceFolders; ///< folders that hold such functions
   std::set<Name> exported;             ///< functions that are handed to a library for others to call

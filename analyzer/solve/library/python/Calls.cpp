@@ -86,9 +86,10 @@ const Name perhapsType("python::perhaps");
 // What ** may bring for a parameter that has a default: see defaultWord.
 Value perhapsGiven(const Call &call, const Row &row, const Value &spread, std::string_view name) {
   const Value passed = passedOn(call, row, spread, scalarValue(textTerm(Name(name))));
-  ValueData data = *(isOpen(passed) ? passed
-                                    : withIdentity(applyTerm(op::member, {call.machine.freshScalar(call),
-                                                                          textTerm(Name(name))})));
+  ValueData data =
+      *(isOpen(passed)
+            ? passed
+            : withIdentity(applyTerm(op::member, {call.machine.freshScalar(call), textTerm(Name(name))})));
   data.type = perhapsType;
   return makeValue(std::move(data));
 }

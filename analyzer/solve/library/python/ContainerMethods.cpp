@@ -167,8 +167,8 @@ std::string optionNamed(const Call &call, const Given &given) {
   return option.empty() ? "?" : option;
 }
 
-// parser.add_argument("--name", ..) and what the user gives then. The options of groups and commands are among
-// those of their parser.
+// parser.add_argument("--name", ..) and what the user gives then. The options of groups and commands are
+// among those of their parser.
 std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
                                      const std::string &name, const Given &given) {
   if (name == "add_argument") {
