@@ -130,7 +130,8 @@ private:
   void noteTensor(const Node &target);
   bool isMethodHere(const Node &value) const;
   void assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where);
-  Reg taken(const Operand &value, const Node &where, std::size_t i, std::size_t count, bool isStarred);
+  Reg taken(const Operand &value, const Node &where, std::size_t i, std::size_t count, bool isStarred,
+            bool isBehindRest);
   void ifStatement(const Node &node);
   void forLoop(const Node &node);
   void whileLoop(const Node &node);

@@ -110,11 +110,13 @@ void FunctionLowering::sequencePattern(const Node &node, int subject, BlockId fa
   const BlockId goesOn = newBlock();
   branch(use(emitCall("truth", {use(fits, node)}, node), node), goesOn, fails, false, node);
   enter(goesOn);
+  bool isBehindRest = false;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const Node &each = patterns[i];
-    const Reg element =
-        taken(use(loadLocal(subject, node), node), each, i, patterns.size(), each.is("MatchStar"));
-    if (each.is("MatchStar")) {
+    const bool isStarred = each.is("MatchStar");
+    const Reg element = taken(use(loadLocal(subject, node), node), each, i, patterns.size(), isStarred,
+                              std::exchange(isBehindRest, isBehindRest || isStarred));
+    if (isStarred) {
       if (const std::string name = each.text("name"); !name.empty())
         storeName(each, name, use(element, each));
       continue;

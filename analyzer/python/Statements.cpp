@@ -164,18 +164,23 @@ void FunctionLowering::assign(const Node &target, const Operand &value) {
   }
 }
 
-// a, *b = value
+// a, *b, c = value
 void FunctionLowering::assignAll(const std::vector<Node> &targets, const Operand &value, const Node &where) {
-  for (std::size_t i = 0; i < targets.size(); ++i)
-    assign(targets[i], use(taken(value, where, i, targets.size(), targets[i].is("Starred")), targets[i]));
+  bool isBehindRest = false;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const bool isStarred = targets[i].is("Starred");
+    assign(targets[i], use(taken(value, where, i, targets.size(), isStarred, isBehindRest), targets[i]));
+    isBehindRest |= isStarred;
+  }
 }
 
-// Element `i` of `count` that `value` is taken apart into, or what is left for a starred name.
+// Element `i` of `count` that `value` is taken apart into, or what is left for a starred name. Those behind it
+// are counted from the end.
 Reg FunctionLowering::taken(const Operand &value, const Node &where, std::size_t i, std::size_t count,
-                            bool isStarred) {
+                            bool isStarred, bool isBehindRest) {
   const Reg part = emitCall(isStarred ? "rest" : "unpack", {value}, where);
   Fact &made = block().facts.back();
-  made.number = static_cast<std::int64_t>(i);
+  made.number = static_cast<std::int64_t>(i) - (isBehindRest ? static_cast<std::int64_t>(count) : 0);
   made.templateNumbers = {static_cast<std::int64_t>(count)};
   return part;
 }

@@ -8,8 +8,6 @@
 namespace devicetidy {
 namespace {
 
-bool isOf(Term term, Name op) { return term->kind == TermKind::Apply && term->name == op; }
-
 // The calls in `term` that may be made again.
 void addCalls(Term term, std::set<Term> &calls) {
   if (!marks::include(term->marks, marks::of(op::call)) || isOf(term, op::kept))

@@ -62,6 +62,8 @@ std::optional<double> numberOf(Term term);
 std::optional<Name> textOf(Term term);
 /// Is operator `op` applied anywhere in `term`?
 bool applies(Term term, Name op);
+/// Is it `op` that `term` applies, outermost?
+inline bool isOf(Term term, Name op) { return term->kind == TermKind::Apply && term->name == op; }
 /// Does `part` occur in `term`?
 bool contains(Term term, Term part);
 /// `term` with every `from` replaced by `to`.

@@ -147,6 +147,7 @@ void Machine::beginEntry(const Store &start, bool isStart) {
   mostFacts = std::max(most / bounds::latestEntry, most * bounds::factsOfEntries / spentBefore);
   factsRun = factsOfPhases = 0;
   spent.clear();
+  failed.clear();
   summaries.age(bounds::summariesKept);
   Store all = start.outer().with(RootKind::Heap, start);
   if (all.digest() == beganOf.digest()) // methods are run one by one on one object

@@ -406,6 +406,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     noteTogether(call, placed);
   if (worst == Verdict::Definite) {
     ++definiteConflicts;
+    failed[&call.fact] = placed.size();
     call.row.failed = true;
   } else {
     library.hooks.useTensors(*this, call.row, uses);
@@ -414,8 +415,11 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     for (const Placed &each : placed) // what the host has read is there
       if (isOutside(each.placement) && each.placement.role == SymbolRole::Tensor)
         call.row.assumeDevice(each.placement, false);
+  // Where it has failed of operands of which one is not known any more, what it gives is none the better.
+  const auto before = failed.find(&call.fact);
   const bool isDisputed =
-      worst >= Verdict::Likely || std::any_of(placed.begin(), placed.end(),
+      worst >= Verdict::Likely || (before != failed.end() && placed.size() < before->second) ||
+      std::any_of(placed.begin(), placed.end(),
                                               [](const Placed &each) { return each.placement.isDisputed(); });
   if (isDisputed)
     return Placement::disputed();

@@ -302,6 +302,8 @@ public:
   std::size_t factsOfProgram() const { return solution.stats.factsRun + factsRun + factsOfPhases; }
   /// Begins an entry of the analysis; with `isStart` one that begins the program.
   void beginEntry(const Store &start, bool isStart);
+  /// Operations of the entry being run that have failed for certain, and how many tensors each had.
+  std::unordered_map<const Fact *, std::size_t> failed;
   std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
 
 private:

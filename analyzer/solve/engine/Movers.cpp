@@ -17,11 +17,11 @@ struct Held {
 
 // The class of what `holder` stands for; empty where it is something else.
 Name classOfHolder(const Call &call, Term holder) {
-  if (applies(holder, op::pointee))
+  if (isOf(holder, op::pointee))
     holder = holder->args[0];
-  if (applies(holder, op::self))
+  if (isOf(holder, op::self))
     return holder->args[0]->name;
-  if (!applies(holder, op::parameter) || holder->args.size() != 2)
+  if (!isOf(holder, op::parameter) || holder->args.size() != 2)
     return {};
   const Function *function = call.machine.program.function(holder->args[0]->name);
   const auto index = constantOf(holder->args[1]);
@@ -34,7 +34,7 @@ Name classOfHolder(const Call &call, Term holder) {
 Held memberAt(const Call &call, const Placement &placement) {
   const Term index = placement.index;
   if (placement.kind != PlacementKind::Symbol || placement.role != SymbolRole::Tensor || !index ||
-      !(applies(index, op::member) || applies(index, op::inner)) || index->args.size() != 2)
+      !(isOf(index, op::member) || isOf(index, op::inner)) || index->args.size() != 2)
     return {};
   return {classOfHolder(call, index->args[0]), index->args[1]->name, index->args[0]};
 }
@@ -43,11 +43,11 @@ Held memberAt(const Call &call, const Placement &placement) {
 bool isOfMakerOf(const Call &call, const Placement &placement, Name className) {
   const Function *maker = call.machine.program.function(Name(callThatWasGiven(placement)));
   return maker && maker->isConstructor && maker->className == className &&
-         applies(placement.index, op::parameter);
+         isOf(placement.index, op::parameter);
 }
 
-// Is it a method of the class?
-bool isOf(const Call &call, Name className, const Function &method) {
+// Is it a method of the class, or of one behind it?
+bool hasMethod(const Call &call, Name className, const Function &method) {
   return className == method.className ||
          (!className.empty() && call.machine.types.derivesFrom(className, method.className.view()));
 }
@@ -75,7 +75,7 @@ bool isForgottenByMover(const Call &call, const Witness &moved, const Witness &l
       call.machine.usage.movers.begin(), call.machine.usage.movers.end(), [&](const auto &entry) {
         const Function &mover = *entry.first;
         return isWrittenIn(*step, mover) && !isUnderWay(call.frame, mover) &&
-               (isOf(call, member.className, mover) || isOfMakerOf(call, *left.placement, mover.className));
+               (hasMethod(call, member.className, mover) || isOfMakerOf(call, *left.placement, mover.className));
       });
 }
 
@@ -89,7 +89,7 @@ bool isForgottenMember(const Call &call, const Placement &moved, const Placement
   return std::any_of(
       call.machine.usage.movers.begin(), call.machine.usage.movers.end(), [&](const auto &entry) {
         const auto &[mover, members] = entry;
-        return isOf(call, second.className, *mover) && (isElsewhere || members.count(first.field) != 0) &&
+        return hasMethod(call, second.className, *mover) && (isElsewhere || members.count(first.field) != 0) &&
                members.count(second.field) == 0 && !isUnderWay(call.frame, *mover);
       });
 }

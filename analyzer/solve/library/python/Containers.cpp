@@ -340,31 +340,49 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
   return call.done(nullValue());
 }
 
+// What `a, *rest = value` leaves for the starred name: all but those before and behind it.
+Value restOf(const Call &call, const Value &value) {
+  const Value held = behind(call, value);
+  const std::int64_t first = call.fact.number,
+                     behindIt = call.fact.templateNumbers.empty() ? 0 : call.fact.templateNumbers[0] - first - 1;
+  if (!is(held, ValueKind::List))
+    return summaryOf(alternatives(call, value));
+  std::map<Name, Value> ends = {{"lower", scalarValue(intTerm(first))}};
+  if (behindIt > 0)
+    ends["upper"] = scalarValue(intTerm(-behindIt));
+  return partOf(call.row, held, recordValue(sliceType, std::move(ends)));
+}
+
 std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
   const Value value = call.operand(0);
-  const auto number = static_cast<std::size_t>(call.fact.number);
+  const std::int64_t number = call.fact.number; // negative: from the end
+  const auto of = [&](const std::vector<Value> &elements) {
+    const std::int64_t size = std::int64_t(elements.size()), at = number < 0 ? number + size : number;
+    return at >= 0 && at < size ? elements[std::size_t(at)] : unknownValue();
+  };
   if (isOpen(value) && lastPart(call.fact.name.view()) != "rest")
-    return call.done(entryOfOpen(call, call.row, value, scalarValue(intTerm(call.fact.number))));
+    return call.done(entryOfOpen(call, call.row, value, scalarValue(intTerm(number))));
   if (isOfHost(value))
     return call.done(value);
   if (lastPart(call.fact.name.view()) == "rest")
-    return call.done(allocated(call, call.row, "python::list", summaryOf(alternatives(call, value))));
+    return call.done(allocated(call, call.row, "python::list", restOf(call, value)));
   if (std::optional<Outcomes> outcomes = callSpecial(
           call, {value, {}, call.fact.operands[0].text, &call.fact.operands[0]}, "__iter__", {})) {
     for (Outcome &each : *outcomes) {
       const Call behindIt{call.machine, call.frame, each.row, call.fact, call.first};
       const auto elements = elementsOf(behindIt, each.result);
-      each.result = elements && number < elements->size() ? (*elements)[number] : unknownValue();
+      each.result = elements ? of(*elements) : unknownValue();
     }
     return outcomes;
   }
   if (const auto elements = elementsOf(call, value))
-    return call.done(number < elements->size() ? (*elements)[number] : unknownValue());
+    return call.done(of(*elements));
   if (is(value, ValueKind::Tensor))
     return call.done(alternatives(call, value).front());
   const Value held = behind(call, value);
   if (is(held, ValueKind::List))
-    return call.done(anyOf(held->summary));
+    return call.done(substitute(anyOf(held->summary), elementIndex(),
+                                number < 0 ? fromTheEnd(number) : intTerm(number)));
   if (is(held, ValueKind::Record))
     for (const Name field : {Name(std::to_string(number)), number == 0 ? Name("first") : Name("second")})
       if (const auto part = held->fields.find(field); part != held->fields.end())
@@ -414,7 +432,7 @@ Value batched(Call &caller, Row &row, const Value &item) {
     std::vector<Value> parts;
     for (const Value &each : held->elements)
       parts.push_back(batched(call, row, each));
-    return tupleValue(std::move(parts));
+    return listOf(call, row, std::move(parts)); // of a tuple, too
   }
   if (!isDict(held))
     return item;

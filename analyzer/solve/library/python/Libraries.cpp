@@ -269,17 +269,21 @@ Outcomes makeLoader(Call &call, Row &row, const Asked &, const Given &given) {
     items = done(row, unknownValue());
   Outcomes made;
   for (Outcome &item : items) {
-    Outcomes batches = done(item.row, item.result);
+    Outcomes batches;
     if (collate && !is(collate->value, ValueKind::Null)) {
       Given list;
       list.positional.push_back({listOf(call, item.row, {item.result, item.result}), {}});
       batches = callValue(call, item.row, collate->value, list, *collate);
+    } else {
+      Value batch = batched(call, item.row, item.result);
+      batches = done(item.row, std::move(batch));
     }
     for (Outcome &batch : batches) {
-      const Value loader =
-          allocated(call, batch.row, loaderType,
-                    recordValue(loaderType, {{"batch", batched(call, batch.row, batch.result)},
-                                             {"dataset", dataset->value}}));
+      Call inner{machine, call.frame, batch.row, call.fact, call.first};
+      const Value held = behind(inner, batch.result); // another one each time
+      const Value own = isDict(held) ? allocated(call, batch.row, dictType, held) : batch.result;
+      const Value loader = allocated(call, batch.row, loaderType,
+                                     recordValue(loaderType, {{"batch", own}, {"dataset", dataset->value}}));
       made.push_back({std::move(batch.row), loader});
     }
   }

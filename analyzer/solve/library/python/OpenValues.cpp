@@ -31,9 +31,6 @@ RootId writtenTo(const Call &call, const Value &open) {
   return call.machine.memory.outside(open->origin, "python::open", open->function);
 }
 
-// Is it that itself, and not made of it?
-bool isOf(Term term, Name operation) { return term->kind == TermKind::Apply && term->name == operation; }
-
 // `value`, where `there` is.
 Value placedAt(const Value &there, const Value &value) {
   ValueData data = *value;

@@ -117,8 +117,10 @@ Value asDevice(const Call &call, const Value &value) {
   if (!is(value, ValueKind::Scalar))
     return value;
   const Term term = call.row.resolve(value->term);
-  const auto isRank = [](Term each) { return each->kind == TermKind::Apply && each->name == op::rank; };
-  if (constantOf(term) || isRank(term))
+  const auto isNumber = [](Term each) { // a rank, or that of an iteration
+    return constantOf(each) || (isOf(each, op::rank) || isOf(each, op::loop));
+  };
+  if (isNumber(term))
     return deviceValue(Placement::cuda(term));
   const auto parts = [](Term each, Name of, std::size_t count) {
     return each->kind == TermKind::Apply && each->name == of && each->args.size() == count;
