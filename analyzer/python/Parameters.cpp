@@ -134,7 +134,7 @@ namespace {
 // Is it asked for what only a module has?
 bool isModule(const std::set<std::string> &asked) {
   return std::any_of(asked.begin(), asked.end(), [](const std::string &name) {
-    return isOneOf(name, {"parameters", "named_parameters", "modules", "named_modules"});
+    return isOneOf(name, {"parameters", "named_parameters", "modules", "named_modules", "get_submodule"});
   });
 }
 

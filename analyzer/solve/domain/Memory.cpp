@@ -128,8 +128,8 @@ Value Memory::symbolic(Name type, Term origin, Name text, SymbolRole tensorRole)
       return openValue(origin, text, 0);
     if (type == numbersType)
       return openValue(origin, text, someRank, numberType);
-    if (type == moduleType) // so are its parts
-      return openValue(origin, text, unknownRank, moduleType);
+    if (type == moduleType || type == partType) // so are its parts
+      return openValue(origin, text, unknownRank, type);
     if (startsWith(type.view(), holdsType))
       return openValue(origin, text, unknownRank, Name(type.view().substr(holdsType.size())));
     return type.empty() ? openValue(origin, text) : unknownValue();

@@ -38,6 +38,8 @@ enum class TypeClass : std::uint8_t {
 inline const Name numberType("python::number"), numbersType("python::numbers");
 /// The same: it is a module, of whatever class.
 inline const Name moduleType("python::module");
+/// What a module keeps under a name of its own: another one, or something else.
+inline const Name partType("python::part of a module");
 /// The type that the result of a call of Python has where it is differentiated.
 inline const Name lossType("python::loss");
 

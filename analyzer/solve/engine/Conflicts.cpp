@@ -323,7 +323,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Silent && verdict < Verdict::Definite && !isAboutMemory(requirement.kind))
         verdict = weigh(call, verdict, {first.use, &first.placement, i == 0 && requirement.firstIsOutput},
                         {second.use, &second.placement});
-      if (verdict == Verdict::Open && !perhapsExempt(i) && !perhapsExempt(j))
+      if ((verdict == Verdict::Open || verdict == Verdict::Latent) && !perhapsExempt(i) && !perhapsExempt(j) &&
+          first.placement.index && second.placement.index)
         met.emplace(std::pair(first.placement.index, second.placement.index), call.fact.where);
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, first.placement);

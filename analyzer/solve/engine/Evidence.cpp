@@ -40,7 +40,7 @@ bool isGiven(const Call &call, const Placement &placement) {
 
 // Does an object that the caller has passed keep it, and does the entry leave it to the object where that is?
 bool isKeptByGiven(const Call &call, const Placement &placement) {
-  const Term holder = holderOf(placement);
+  const Term holder = placement.role == SymbolRole::Module ? nullptr : holderOf(placement); // modules are whole
   return holder && applies(holder, op::parameter) && !call.machine.movedFrom.count(holder);
 }
 
@@ -376,8 +376,8 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
   };
   if (isBroughtFor(a, b) || isBroughtFor(b, a))
     return Verdict::Latent;
-  if (isOutsideA && isOutsideB && haveMet(call, *a.placement, *b.placement))
-    return Verdict::Open;
+  if (haveMet(call, *a.placement, *b.placement))
+    return isOutsideA && isOutsideB ? Verdict::Open : Verdict::Latent;
   auto speaksAgainst = [&](const Witness &left, const Witness &right) {
     // What is moved to where a module is speaks of the rest of its batch. Other arguments may be made for
     // that.

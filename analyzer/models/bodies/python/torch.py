@@ -9,8 +9,6 @@ dt.numbers("torch.pi", "torch.e", "torch.inf", "torch.nan")
 
 
 @dt.models(
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DataParallel",
     "torch.nn.parallel.DistributedDataParallel",
     "torch.nn.parallel.distributed.DistributedDataParallel",
     "torch.distributed.fsdp.FullyShardedDataParallel",
@@ -27,6 +25,39 @@ class Wrapper(torch.nn.Module):
 
     def forward(self, *inputs, **named):
         return self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))
+
+
+@dt.models("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
+class DataParallel(torch.nn.Module):
+    """The same, and the outputs are gathered where that of the module is, or where it is told to."""
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+        super().__init__()
+        self.module = module
+        self.output_device = output_device
+        if device_ids is not None:
+            dt.on_gpus(device_ids)
+
+    def forward(self, *inputs, **named):
+        output = self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))
+        return output if self.output_device is None else dt.moved(output, self.output_device)
+
+
+@dt.models("torch.optim.swa_utils.AveragedModel")
+class AveragedModel(torch.nn.Module):
+    """A copy, which stays where the model was."""
+
+    def __init__(self, model, device=None, *values, **options):
+        super().__init__()
+        self.module = copy.deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+
+    def forward(self, *inputs, **named):
+        return self.module(*inputs, **named)
+
+    def update_parameters(self, model):
+        return None
 
 
 @dt.models("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")

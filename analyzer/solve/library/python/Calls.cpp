@@ -30,7 +30,7 @@ Name typeOf(const Value &value) {
 }
 
 // A list of what was moved, of which nothing else is known, is one of tensors.
-Value asOperands(const Call &call, const Row &row, const Value &value) {
+Value asOperands(const Call &call, const Row &row, const Value &value, bool areTensors) {
   const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
   if (!is(held, ValueKind::List))
     return value;
@@ -38,10 +38,18 @@ Value asOperands(const Call &call, const Row &row, const Value &value) {
   bool areChanged = false;
   for (auto *parts : {&data.elements, &data.summary})
     for (Value &each : *parts) {
-      const Value before = std::exchange(each, asOperand(call, each));
+      const Value before = std::exchange(each, asOperand(call, each, areTensors));
       areChanged |= before != each;
     }
   return areChanged ? makeValue(std::move(data)) : value;
+}
+
+// An operator whose operands are tensors, and no numbers.
+bool takesTensorsAlone(const Machine &machine, const std::string &name) {
+  const models::Op *op = startsWith(name, "torch::nn::functional::")
+                             ? models::functional(lastPart(name), machine.version)
+                             : models::atenOp(lastPart(name), machine.version);
+  return op && op->rule == models::Rule::Strict;
 }
 
 } // namespace
@@ -57,11 +65,12 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
   fact.hasObject = hasObject;
   fact.isDiscarded &= hasObject;
   fact.operands.clear();
+  const bool areTensors = takesTensorsAlone(call.machine, name);
   for (const Argument &arg : args) {
     Operand operand = arg.written ? *arg.written : Operand();
     if (!arg.written)
       operand.where = call.fact.where;
-    const Value value = asOperands(call, row, asOperand(call, arg.value));
+    const Value value = asOperands(call, row, asOperand(call, arg.value, areTensors), areTensors);
     const Value held = is(value, ValueKind::Address) ? call.machine.memory.read(row, value->address) : value;
     operand.type = typeOf(held);
     operand.isAddress = is(value, ValueKind::Address) || arg.address.valid();
@@ -454,7 +463,7 @@ std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
   const bool isPerhaps = passed->type == perhapsType;
   if (isPerhaps && !is(otherwise, ValueKind::Scalar))
     return call.done(otherwise);
-  const Value given = isPerhaps ? untyped(passed) : passed;
+  const Value given = isPerhaps ? typed(passed, {}) : passed;
   const bool isOfEntry = !call.frame.caller; // callers in the program say what they give
   if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
     return call.done(isOfEntry ? leftOutOr(given) : given);

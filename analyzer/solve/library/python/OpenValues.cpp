@@ -213,8 +213,8 @@ Value whereUsed(const Call &call, const Value &value) {
   return batch && call.machine.unpacked.count(batch) ? asTensor(call, value) : whereAsked(call, value);
 }
 
-Value asOperand(const Call &call, const Value &value) {
-  if (isUnderAnyKey(value)) {
+Value asOperand(const Call &call, const Value &value, bool isTensor) {
+  if (isUnderAnyKey(value) || (isTensor && isPlaced(value) && value->type != moduleType)) {
     ValueData tensor = *asTensor(call, value);
     tensor.rank = someRank;
     return makeValue(std::move(tensor));
@@ -302,11 +302,13 @@ Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const
   if (name == "grad") // only tensors have one, and it is where they are
     return leftOutOr(call.machine.memory.symbolic("at::Tensor", open->origin, text));
   const Value written = row.store.get(writtenTo(call, open));
-  if (name == "weight" && open->type == moduleType && !(written && written->fields.count(Name(name))))
+  const bool isOfModule = open->type == moduleType || open->type == partType;
+  if (name == "weight" && isOfModule && !(written && written->fields.count(Name(name))))
     return parameterOf(call, open, someRank);
   // Where it keeps that is the object's affair, as it is with the private members of C++.
-  return read(call, row, open, Name(name), applyTerm(op::inner, {open->origin, textTerm(Name(name))}),
-              text.str());
+  const Value kept = read(call, row, open, Name(name),
+                          applyTerm(op::inner, {open->origin, textTerm(Name(name))}), text.str());
+  return isOfModule && isOpen(kept) && kept->type.empty() ? typed(kept, partType) : kept;
 }
 
 Value attributeOfGiven(const Value &object, const std::string &name) {
@@ -359,9 +361,9 @@ void setEntryOfOpen(const Call &call, Row &row, const Value &open, const Value &
   write(call, row, open, fieldOf(row, key), value);
 }
 
-Value untyped(const Value &open) {
+Value typed(const Value &open, Name type) {
   ValueData data = *open;
-  data.type = {};
+  data.type = type;
   return makeValue(std::move(data));
 }
 
@@ -375,7 +377,7 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
   const Value first = given.positional.empty() ? unknownValue() : given.positional[0].value;
   if (name == "get") { // an entry that may be missing, and what is there then says more than an annotation
     const bool hasOther = given.positional.size() > 1 && !is(given.positional[1].value, ValueKind::Tensor);
-    const Value entry = entryOfOpen(call, row, hasOther ? untyped(open) : open, first);
+    const Value entry = entryOfOpen(call, row, hasOther ? typed(open, {}) : open, first);
     return done(row, is(entry, ValueKind::Tensor) ? leftOutOr(entry) : entry);
   }
   if (isOneOf(name, {"copy", "eval", "train", "requires_grad_", "float", "half", "double", "bfloat16"}))
@@ -402,6 +404,10 @@ Outcomes callOpenMethod(Call &call, Row row, const Value &open, const std::strin
     return done(row, allocated(call, row, "python::list",
                                summaryOf({isNamed ? tupleValue({unknownValue(), each}) : each})));
   }
+  if (name == "get_submodule" && open->type == moduleType)
+    return done(row, typed(entryOfOpen(call, row, open, first), moduleType));
+  if (isOneOf(name, {"get_parameter", "get_buffer"}) && open->type == moduleType)
+    return done(row, parameterOf(call, open, someRank));
   if (isOneOf(name, {"startswith", "endswith", "lower", "upper", "strip", "split", "isdigit", "find"}))
     return done(row, answered(call, unknownValue())); // of a text
   const bool isOfTensors = isMethodOfTensors(call.machine, name);

@@ -33,8 +33,9 @@ bool isPlaced(const Value &value);
 /// A number or numbers of the host, where nothing else is known of it; and whether a value is that.
 Value valueOfHost();
 bool isOfHost(const Value &value);
-/// That tensor; other values as they are.
-Value asOperand(const Call &call, const Value &value);
+/// That tensor; other values as they are. `isTensor`: the operation takes nothing else, so what is known to be
+/// somewhere is one.
+Value asOperand(const Call &call, const Value &value, bool isTensor = false);
 /// x.to(device), x.cuda(), x.cpu() of what is not known.
 Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
                      const Given &given);
@@ -46,8 +47,8 @@ Value isTensorQuestion(const Value &open);
 Value asChosenDevice(const Value &value);
 /// The device that f(**options) is called with, where it is not known what is in there.
 Value deviceIn(const Call &call, const Row &row, const Value &options);
-/// The same value without what is known of its type.
-Value untyped(const Value &open);
+/// The same value, of another type.
+Value typed(const Value &open, Name type);
 /// How many elements it has, as a term.
 Term lengthOfOpen(const Value &open);
 /// What stands at `path`, `.a` or `["b"]`, of an unknown value that `whole` tells from others.

@@ -20,7 +20,8 @@ using models::Effect;
 std::string sign(const Call &call) { return std::string(lastPart(call.fact.name.view())); }
 
 Argument argumentAt(const Call &call, std::size_t i) {
-  return {asOperand(call, call.operand(i)), {}, call.fact.operands[i].text, &call.fact.operands[i]};
+  const bool isTensor = sign(call) == "@";
+  return {asOperand(call, call.operand(i), isTensor), {}, call.fact.operands[i].text, &call.fact.operands[i]};
 }
 
 bool isTensor(const Argument &argument) { return is(argument.value, ValueKind::Tensor); }
