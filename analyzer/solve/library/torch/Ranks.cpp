@@ -80,11 +80,11 @@ bool namesDimension(const Call &call) {
   return false;
 }
 
-// squeeze(1) fails for tensors that have but one dimension.
+// squeeze(1) and sum(1) fail for tensors that have but one dimension; norm(2) is given no dimension.
 bool namesLaterDimension(const Call &call) {
-  const Value dimension = call.argCount() ? call.arg(0) : unknownValue();
-  const auto number = call.row.numberOf(dimension);
-  return number && *number > 0;
+  const std::size_t at = call.argCount() > 0 && is(call.arg(0), ValueKind::Tensor) ? 1 : 0;
+  const auto number = call.argCount() > at ? call.row.numberOf(call.arg(at)) : std::nullopt;
+  return number && *number > 0 && !endsWith(call.fact.name.view(), "norm");
 }
 
 // keepdim = true
@@ -194,7 +194,8 @@ int reducedRank(const Call &call, int self, const std::vector<TensorUse> &uses) 
     return commonRank(uses);
   if (!namesDimension(call))
     return 0;
-  return keepsDimensions(call) ? self : self > 1 ? self - 1 : unknownRank;
+  const int left = self > 1 ? self - 1 : namesLaterDimension(call) ? someRank : unknownRank;
+  return keepsDimensions(call) ? self : left;
 }
 
 // expand_as(other), gather(0, index): as many as the other has, which are no fewer.
