@@ -292,6 +292,14 @@ void noteTogether(const Call &call, const std::vector<Placed> &placed) {
 
 } // namespace
 
+// f(x, out=y) of Python is f_out(y, x) in C++.
+static std::string asWritten(const Call &call, std::string operation) {
+  constexpr std::string_view form = "_out";
+  if (isPython(call.fact.where.file.view()) && endsWith(operation, form))
+    operation.resize(operation.size() - form.size());
+  return operation;
+}
+
 Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
                                const Requirement &requirement) {
   std::vector<Placed> placed;
@@ -389,7 +397,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     Conflict conflict;
     conflict.level = levelOf(worst);
     conflict.where = call.fact.where;
-    conflict.operation = requirement.operation;
+    conflict.operation = asWritten(call, requirement.operation);
     conflict.kind = isLoad ? ConflictKind::Load : requirement.kind;
     conflict.first = describe(call, *first.use, first.placement);
     conflict.second = describe(call, *second.use, second.placement);

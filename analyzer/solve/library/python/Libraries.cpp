@@ -209,8 +209,18 @@ Outcomes legacyTensor(Call &call, Row &row, const Asked &asked, const Given &giv
 }
 
 Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
-  if (const std::optional<Value> out = outOf(given))
-    return done(row, *out);
+  if (const std::optional<Value> out = outOf(given)) {
+    const std::string form = asked.name + "_out"; // takes what is written first
+    if (!is(*out, ValueKind::Tensor) || !models::atenOp(form, call.machine.version))
+      return done(row, *out);
+    Given inputs = given;
+    inputs.named.erase(std::remove_if(inputs.named.begin(), inputs.named.end(),
+                                      [](const auto &each) { return each.first.view() == "out"; }),
+                       inputs.named.end());
+    std::vector<Argument> args = inOrder(call, inputs, false);
+    args.insert(args.begin(), *given.find("out"));
+    return callTorch(call, row, "at::" + form, args, false);
+  }
   const std::vector<Argument> args = inOrder(call, given, false);
   const bool hasDim = given.find("dim") || given.positional.size() > 1;
   Outcomes outcomes =
