@@ -174,8 +174,8 @@ void FunctionLowering::assignAll(const std::vector<Node> &targets, const Operand
   }
 }
 
-// Element `i` of `count` that `value` is taken apart into, or what is left for a starred name. Those behind it
-// are counted from the end.
+// Element `i` of `count` that `value` is taken apart into, or what is left for a starred name. Those behind
+// it are counted from the end.
 Reg FunctionLowering::taken(const Operand &value, const Node &where, std::size_t i, std::size_t count,
                             bool isStarred, bool isBehindRest) {
   const Reg part = emitCall(isStarred ? "rest" : "unpack", {value}, where);

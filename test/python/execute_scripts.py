@@ -7,8 +7,10 @@ its end. Each labelled line must be met by one of them.
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from run_labels import labelled
@@ -21,7 +23,12 @@ def place_of(output, folder):
     return own[-1] if own else output[-300:]
 
 
-def problems_of(folder, device_run):
+def problems_of(source, device_run):
+    with tempfile.TemporaryDirectory() as copy:  # programs write files
+        yield from problems_in(Path(shutil.copytree(source, Path(copy).resolve() / source.name)), device_run)
+
+
+def problems_in(folder, device_run):
     labels = {f"{file.relative_to(folder)}:{number}" for file in folder.rglob("*.py") for number in labelled(file)}
     for case in json.loads((folder / "cases.json").read_text()):
         command = [device_run, "--virtual-gpus", "4", "--", sys.executable, "-B", "-W", "ignore", *case["args"]]

@@ -331,8 +331,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (verdict > Verdict::Silent && verdict < Verdict::Definite && !isAboutMemory(requirement.kind))
         verdict = weigh(call, verdict, {first.use, &first.placement, i == 0 && requirement.firstIsOutput},
                         {second.use, &second.placement});
-      if ((verdict == Verdict::Open || verdict == Verdict::Latent) && !perhapsExempt(i) && !perhapsExempt(j) &&
-          first.placement.index && second.placement.index)
+      if ((verdict == Verdict::Open || verdict == Verdict::Latent) && !perhapsExempt(i) &&
+          !perhapsExempt(j) && first.placement.index && second.placement.index)
         met.emplace(std::pair(first.placement.index, second.placement.index), call.fact.where);
       if (verdict == Verdict::Latent && requirement.kind == ConflictKind::HostAccess)
         verdict = weighAccess(call, first.placement);
@@ -426,10 +426,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         call.row.assumeDevice(each.placement, false);
   // Where it has failed of operands of which one is not known any more, what it gives is none the better.
   const auto before = failed.find(&call.fact);
-  const bool isDisputed =
-      worst >= Verdict::Likely || (before != failed.end() && placed.size() < before->second) ||
-      std::any_of(placed.begin(), placed.end(),
-                                              [](const Placed &each) { return each.placement.isDisputed(); });
+  const bool isDisputed = worst >= Verdict::Likely ||
+                          (before != failed.end() && placed.size() < before->second) ||
+                          std::any_of(placed.begin(), placed.end(),
+                                      [](const Placed &each) { return each.placement.isDisputed(); });
   if (isDisputed)
     return Placement::disputed();
   // Where the code is right, it is because what the program made may be anywhere: a number, most often.

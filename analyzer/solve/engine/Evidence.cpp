@@ -40,7 +40,8 @@ bool isGiven(const Call &call, const Placement &placement) {
 
 // Does an object that the caller has passed keep it, and does the entry leave it to the object where that is?
 bool isKeptByGiven(const Call &call, const Placement &placement) {
-  const Term holder = placement.role == SymbolRole::Module ? nullptr : holderOf(placement); // modules are whole
+  const Term holder =
+      placement.role == SymbolRole::Module ? nullptr : holderOf(placement); // modules are whole
   return holder && applies(holder, op::parameter) && !call.machine.movedFrom.count(holder);
 }
 

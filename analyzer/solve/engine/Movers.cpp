@@ -71,12 +71,13 @@ bool isForgottenByMover(const Call &call, const Witness &moved, const Witness &l
   if (!step || step->kind != StepKind::Moved || !isOutside(*left.placement))
     return false;
   const Held member = memberAt(call, *left.placement);
-  return std::any_of(
-      call.machine.usage.movers.begin(), call.machine.usage.movers.end(), [&](const auto &entry) {
-        const Function &mover = *entry.first;
-        return isWrittenIn(*step, mover) && !isUnderWay(call.frame, mover) &&
-               (hasMethod(call, member.className, mover) || isOfMakerOf(call, *left.placement, mover.className));
-      });
+  return std::any_of(call.machine.usage.movers.begin(), call.machine.usage.movers.end(),
+                     [&](const auto &entry) {
+                       const Function &mover = *entry.first;
+                       return isWrittenIn(*step, mover) && !isUnderWay(call.frame, mover) &&
+                              (hasMethod(call, member.className, mover) ||
+                               isOfMakerOf(call, *left.placement, mover.className));
+                     });
 }
 
 bool isForgottenMember(const Call &call, const Placement &moved, const Placement &left) {
@@ -86,12 +87,13 @@ bool isForgottenMember(const Call &call, const Placement &moved, const Placement
                            (moved.kind == PlacementKind::Symbol && moved.role == SymbolRole::Module);
   if (second.className.empty() || !(isElsewhere || first.holder == second.holder))
     return false;
-  return std::any_of(
-      call.machine.usage.movers.begin(), call.machine.usage.movers.end(), [&](const auto &entry) {
-        const auto &[mover, members] = entry;
-        return hasMethod(call, second.className, *mover) && (isElsewhere || members.count(first.field) != 0) &&
-               members.count(second.field) == 0 && !isUnderWay(call.frame, *mover);
-      });
+  return std::any_of(call.machine.usage.movers.begin(), call.machine.usage.movers.end(),
+                     [&](const auto &entry) {
+                       const auto &[mover, members] = entry;
+                       return hasMethod(call, second.className, *mover) &&
+                              (isElsewhere || members.count(first.field) != 0) &&
+                              members.count(second.field) == 0 && !isUnderWay(call.frame, *mover);
+                     });
 }
 
 } // namespace devicetidy

@@ -343,8 +343,9 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
 // What `a, *rest = value` leaves for the starred name: all but those before and behind it.
 Value restOf(const Call &call, const Value &value) {
   const Value held = behind(call, value);
-  const std::int64_t first = call.fact.number,
-                     behindIt = call.fact.templateNumbers.empty() ? 0 : call.fact.templateNumbers[0] - first - 1;
+  const std::int64_t first = call.fact.number, behindIt = call.fact.templateNumbers.empty()
+                                                              ? 0
+                                                              : call.fact.templateNumbers[0] - first - 1;
   if (!is(held, ValueKind::List))
     return summaryOf(alternatives(call, value));
   std::map<Name, Value> ends = {{"lower", scalarValue(intTerm(first))}};
@@ -381,8 +382,8 @@ std::optional<Outcomes> unpackWord(Call &call, const Effect &) {
     return call.done(alternatives(call, value).front());
   const Value held = behind(call, value);
   if (is(held, ValueKind::List))
-    return call.done(substitute(anyOf(held->summary), elementIndex(),
-                                number < 0 ? fromTheEnd(number) : intTerm(number)));
+    return call.done(
+        substitute(anyOf(held->summary), elementIndex(), number < 0 ? fromTheEnd(number) : intTerm(number)));
   if (is(held, ValueKind::Record))
     for (const Name field : {Name(std::to_string(number)), number == 0 ? Name("first") : Name("second")})
       if (const auto part = held->fields.find(field); part != held->fields.end())

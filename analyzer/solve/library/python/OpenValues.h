@@ -33,8 +33,8 @@ bool isPlaced(const Value &value);
 /// A number or numbers of the host, where nothing else is known of it; and whether a value is that.
 Value valueOfHost();
 bool isOfHost(const Value &value);
-/// That tensor; other values as they are. `isTensor`: the operation takes nothing else, so what is known to be
-/// somewhere is one.
+/// That tensor; other values as they are. `isTensor`: the operation takes nothing else, so what is known to
+/// be somewhere is one.
 Value asOperand(const Call &call, const Value &value, bool isTensor = false);
 /// x.to(device), x.cuda(), x.cpu() of what is not known.
 Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::string &name,
