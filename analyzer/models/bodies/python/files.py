@@ -50,13 +50,13 @@ def join(*parts):
     return parts[-1]
 
 
-@dt.models("json.load")
-def load(file, **options):
+@dt.models("json.load", "yaml.load", "yaml.safe_load", "toml.load", "tomllib.load", "tomli.load")
+def load(file, *values, **options):
     return dt.file(file.name)
 
 
-@dt.models("json.loads")
-def loads(text, **options):
+@dt.models("json.loads", "toml.loads", "tomllib.loads", "tomli.loads")
+def loads(text, *values, **options):
     return dt.file(text)
 
 

@@ -154,6 +154,27 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   return summaryOf({tupleValue(std::move(any))});
 }
 
+// zip(*rows) of as many rows as there may be: the first of each of them, the second, and so on.
+std::optional<Value> columnsOf(const Call &call, const Value &list) {
+  const Value rows = list ? behind(call, list) : missing();
+  if (!is(rows, ValueKind::List) || !isSummary(rows) || rows->summary.empty())
+    return std::nullopt;
+  std::vector<std::vector<Value>> columns;
+  for (const Value &each : rows->summary) {
+    const Value row = behind(call, each);
+    if (!is(row, ValueKind::List) || isSummary(row) ||
+        (!columns.empty() && columns.size() != row->elements.size()))
+      return std::nullopt;
+    columns.resize(row->elements.size());
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      columns[i].push_back(row->elements[i]);
+  }
+  std::vector<Value> parts;
+  for (const std::vector<Value> &column : columns)
+    parts.push_back(summaryOf(column));
+  return tupleValue(std::move(parts));
+}
+
 // The name that an argument of add_argument has among what the user gives; "?" where it is not known.
 std::string optionNamed(const Call &call, const Given &given) {
   std::string option;
@@ -255,6 +276,9 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   }
   if (name == "range")
     return result(row, rangeOf(row, given));
+  if (name == "zip" && given.positional.empty())
+    if (const std::optional<Value> columns = columnsOf(call, given.rest))
+      return result(row, *columns);
   if (name == "enumerate" || name == "zip") {
     std::vector<Value> lists;
     if (name == "enumerate") {

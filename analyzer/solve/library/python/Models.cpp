@@ -317,13 +317,18 @@ Value isKnownTensor(Call &, Row &, const Given &given) {
   return scalarValue(intTerm(is(argument(given, 0), ValueKind::Tensor)));
 }
 
+// file(name): what is in one of which nothing is known is decided outside: texts, numbers, and what holds these.
+Value givenOutside(Call &call, Row &, const Given &) {
+  return openValue(applyTerm(writtenInFile, {call.machine.freshScalar(call)}), "file", 0, numberType);
+}
+
 // A number or numbers: what a tensor is made of there is on the CPU.
 Value somethingOnHost(Call &, Row &, const Given &) { return valueOfHost(); }
 
 } // namespace
 
 std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &name, const Given &given) {
-  if (name == "file") // file(name): what is in it
+  if (name == "file")
     if (const auto path = textOf(call, argument(given, 0)))
       if (const Value data = row.store.get(rootOfFile(call, *path)))
         return callValue(call, row, data, {}, {});
@@ -347,6 +352,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"has_ranks", hasRanksOf},
                                                               {"fields", fieldNames},
                                                               {"unknown", nothingKnown},
+                                                              {"file", givenOutside},
                                                               {"on_host", somethingOnHost},
                                                               {"is_tensor", isKnownTensor},
                                                               {"join", joinRanks},

@@ -20,7 +20,7 @@ const Name movedPart("a part of what was moved");
 int stepsTo(Term origin) {
   int steps = 0;
   for (; origin->kind == TermKind::Apply && origin->name != op::parameter && origin->name != movedPart &&
-         !origin->args.empty();
+         origin->name != writtenInFile && !origin->args.empty();
        origin = origin->args[0])
     ++steps;
   return steps;

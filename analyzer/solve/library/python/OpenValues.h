@@ -49,6 +49,8 @@ Value asChosenDevice(const Value &value);
 Value deviceIn(const Call &call, const Row &row, const Value &options);
 /// The same value, of another type.
 Value typed(const Value &open, Name type);
+/// The origin of what stands in a file of which nothing is known.
+inline const Name writtenInFile("written in a file");
 /// How many elements it has, as a term.
 Term lengthOfOpen(const Value &open);
 /// What stands at `path`, `.a` or `["b"]`, of an unknown value that `whole` tells from others.
