@@ -90,6 +90,12 @@ Value passedOn(const Call &call, const Row &row, const Value &spread, const Valu
   return spread && isOpen(spread) ? key ? entryOfOpen(call, row, spread, key) : spread : unknownValue();
 }
 
+// f(first, *others), of as many others as there may be.
+Value before(std::vector<Value> first, const std::vector<Value> &others) {
+  first.insert(first.end(), others.begin(), others.end());
+  return summaryOf(first);
+}
+
 const Name perhapsType("python::perhaps");
 
 // What ** may bring for a parameter that has a default: see defaultWord.
@@ -127,9 +133,11 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
       std::vector<Value> rest;
       for (; next < given.positional.size(); ++next)
         rest.push_back(given.positional[next].value);
+      const bool isListed = given.rest && is(behind(call, given.rest), ValueKind::List) && fromRest == 0;
       bound[i].value = !given.isOpen                   ? listValue("std::vector<at::Tensor>", std::move(rest))
                        : rest.empty() && fromRest == 0 ? passedOn(call, row, given.rest, nullptr)
-                                                       : unknownValue();
+                       : isListed ? before(std::move(rest), alternatives(call, given.rest))
+                                  : unknownValue();
     } else if (i < function.requiredParams && next < given.positional.size()) {
       bound[i] = given.positional[next++];
     } else {

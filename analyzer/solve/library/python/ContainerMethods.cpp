@@ -264,6 +264,21 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
   return outcomes;
 }
 
+// max and min of numbers: the same of the same ones.
+Value extremeOf(const Row &row, const std::string &name, const std::vector<Value> &numbers) {
+  std::vector<Term> terms;
+  for (const Value &each : numbers) {
+    if (!is(each, ValueKind::Scalar))
+      return unknownValue();
+    terms.push_back(row.resolve(each->term));
+  }
+  const auto isLess = [](Term a, Term b) { return *constantOf(a) < *constantOf(b); };
+  if (!std::all_of(terms.begin(), terms.end(), [](Term each) { return constantOf(each).has_value(); }))
+    return scalarValue(applyTerm(Name(name), std::move(terms)));
+  return scalarValue(name == "max" ? *std::max_element(terms.begin(), terms.end(), isLess)
+                                   : *std::min_element(terms.begin(), terms.end(), isLess));
+}
+
 std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, const Given &given) {
   if (std::optional<Outcomes> outcomes = onIterated(call, row, name, given))
     return outcomes;
@@ -337,6 +352,9 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     else
       for (const Argument &each : given.positional)
         all.push_back(each.value);
+    if (const Value number = all.size() > 1 ? extremeOf(row, name, all) : unknownValue();
+        is(number, ValueKind::Scalar))
+      return result(row, number);
     if (!all.empty() && is(all.front(), ValueKind::Tensor)) {
       Outcomes outcomes = result(row, all.front());
       for (std::size_t i = 1; i < all.size(); ++i) {

@@ -317,7 +317,8 @@ Value isKnownTensor(Call &, Row &, const Given &given) {
   return scalarValue(intTerm(is(argument(given, 0), ValueKind::Tensor)));
 }
 
-// file(name): what is in one of which nothing is known is decided outside: texts, numbers, and what holds these.
+// file(name): what is in one of which nothing is known is decided outside: texts, numbers, and what holds
+// these.
 Value givenOutside(Call &call, Row &, const Given &) {
   return openValue(applyTerm(writtenInFile, {call.machine.freshScalar(call)}), "file", 0, numberType);
 }
