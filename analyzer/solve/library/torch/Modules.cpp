@@ -277,16 +277,17 @@ Address copyModule(Call &call, const Address &module, std::map<RootId, Address> 
   auto known = copies.find(module.root);
   if (known != copies.end())
     return {known->second.root, module.path};
-  const Value record = call.machine.memory.read(call.row, module);
-  if (!is(record, ValueKind::Record) || module.path)
+  const Value whole = call.machine.memory.read(call.row, {module.root, nullptr});
+  const bool isElement = module.path && is(whole, ValueKind::List); // of those that a loop has made
+  if (!isElement && (module.path || !is(whole, ValueKind::Record)))
     return module;
-  const Address copy = call.machine.allocate(call.row, call.frame, call.fact, record->type);
+  const Address copy = call.machine.allocate(call.row, call.frame, call.fact, whole->type);
   copies[module.root] = copy;
-  const Value copied = rewriteAddresses(record, [&](const Address &inner) {
+  const Value copied = rewriteAddresses(whole, [&](const Address &inner) {
     return inner.root == module.root ? Address{copy.root, inner.path} : copyModule(call, inner, copies);
   });
   call.machine.memory.write(call.row, copy, copied);
-  return copy;
+  return {copy.root, module.path};
 }
 
 std::optional<Outcomes> registerInScript(Call &call, const Effect &) {
