@@ -4,6 +4,7 @@
 #include "analyzer/facts/NameParts.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace devicetidy::python {
 
@@ -59,6 +60,8 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
   return meaning ? std::optional(modelled(*meaning)) : std::nullopt;
 }
 
+static bool isClassName(std::string_view name) { return !name.empty() && std::isupper(name.front()); }
+
 // As it is written: what models it is not looked for.
 std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const {
   if (node.is("Name")) {
@@ -78,8 +81,12 @@ std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const 
   if (!node.is("Attribute"))
     return std::nullopt;
   const std::optional<Meaning> base = writtenMeaning(node["value"]);
-  if (!base || startsWith(base->name, "builtins.") || modelled(*base).kind == Meaning::Kind::Class)
-    return std::nullopt; // what a class has is found where it is asked for
+  // What a class has is found where it is asked for; below a module of a library that is written like one
+  // there are classes.
+  const bool isClass = base && modelled(*base).kind == Meaning::Kind::Class &&
+                       (isClassName(lastPart(base->name)) || !isClassName(node.text("attr")));
+  if (!base || startsWith(base->name, "builtins.") || isClass)
+    return std::nullopt;
   if (base->kind == Meaning::Kind::Library)
     return Meaning{Meaning::Kind::Library, base->name + "." + node.text("attr"), nullptr};
   if (base->kind != Meaning::Kind::Module)

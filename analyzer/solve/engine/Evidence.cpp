@@ -357,6 +357,12 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
       isForgottenMember(call, *a.placement, *b.placement) ||
       isForgottenMember(call, *b.placement, *a.placement))
     return Verdict::Likely;
+  // Where something unknown is that the code has asked is no choice of the program's.
+  const auto isAsked = [](const Placement &asked, const Placement &other) {
+    return asked.index && applies(asked.index, askedForDevice) && other.kind == PlacementKind::Cuda;
+  };
+  if (isAsked(*a.placement, *b.placement) || isAsked(*b.placement, *a.placement))
+    return Verdict::Latent;
   const bool areNumbered =
       a.placement->kind == PlacementKind::Cuda && b.placement->kind == PlacementKind::Cuda;
   if (verdict == Verdict::Likely ||

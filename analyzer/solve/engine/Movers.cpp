@@ -87,13 +87,15 @@ bool isForgottenMember(const Call &call, const Placement &moved, const Placement
                            (moved.kind == PlacementKind::Symbol && moved.role == SymbolRole::Module);
   if (second.className.empty() || !(isElsewhere || first.holder == second.holder))
     return false;
-  return std::any_of(call.machine.usage.movers.begin(), call.machine.usage.movers.end(),
-                     [&](const auto &entry) {
-                       const auto &[mover, members] = entry;
-                       return hasMethod(call, second.className, *mover) &&
-                              (isElsewhere || members.count(first.field) != 0) &&
-                              members.count(second.field) == 0 && !isUnderWay(call.frame, *mover);
-                     });
+  std::set<Name> members; // that the class moves, or one behind it
+  for (const auto &[mover, ofMover] : call.machine.usage.movers)
+    if (hasMethod(call, second.className, *mover)) {
+      if (isUnderWay(call.frame, *mover))
+        return false;
+      members.insert(ofMover.begin(), ofMover.end());
+    }
+  return !members.empty() && (isElsewhere || members.count(first.field) != 0) &&
+         members.count(second.field) == 0;
 }
 
 } // namespace devicetidy

@@ -70,10 +70,11 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   const Value otherwise = given.positional.size() > 1 ? given.positional[1].value : nullValue();
   if (isOneOf(name, {"get", "pop", "setdefault"})) {
     const bool isOpenKey = fieldOf(row, key) == anyEntryField;
-    const Value entry = found != dict->fields.end() ? found->second
-                        : isWhole                   ? otherwise
-                        : isOpenKey                 ? unknownValue()
-                                                    : dict->fields.at(anyEntryField);
+    const Value entry = hasDevice(key) && !isWhole    ? unknownValue()
+                        : found != dict->fields.end() ? found->second
+                        : isWhole                     ? otherwise
+                        : isOpenKey                   ? unknownValue()
+                                                      : dict->fields.at(anyEntryField);
     if (name == "setdefault") {
       ValueData data = *dict;
       setEntry(data.fields, fieldOf(row, key), entry);
@@ -264,14 +265,18 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
   return outcomes;
 }
 
-// max and min of numbers: the same of the same ones.
-Value extremeOf(const Row &row, const std::string &name, const std::vector<Value> &numbers) {
-  std::vector<Term> terms;
-  for (const Value &each : numbers) {
-    if (!is(each, ValueKind::Scalar))
-      return unknownValue();
-    terms.push_back(row.resolve(each->term));
+// max and min of numbers: the same of the same ones. What is compared with a number is one.
+Value extremeOf(const Call &call, const std::string &name, const std::vector<Value> &all) {
+  const auto isNumber = [](const Value &each) { return is(each, ValueKind::Scalar); };
+  if (!std::all_of(all.begin(), all.end(), isNumber)) {
+    const auto mayBe = [&](const Value &each) { return isNumber(each) || is(each, ValueKind::Unknown); };
+    const bool isOne =
+        std::any_of(all.begin(), all.end(), isNumber) && std::all_of(all.begin(), all.end(), mayBe);
+    return isOne ? scalarValue(call.machine.freshScalar(call)) : unknownValue();
   }
+  std::vector<Term> terms;
+  for (const Value &each : all)
+    terms.push_back(call.row.resolve(each->term));
   const auto isLess = [](Term a, Term b) { return *constantOf(a) < *constantOf(b); };
   if (!std::all_of(terms.begin(), terms.end(), [](Term each) { return constantOf(each).has_value(); }))
     return scalarValue(applyTerm(Name(name), std::move(terms)));
@@ -352,7 +357,7 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     else
       for (const Argument &each : given.positional)
         all.push_back(each.value);
-    if (const Value number = all.size() > 1 ? extremeOf(row, name, all) : unknownValue();
+    if (const Value number = all.size() > 1 ? extremeOf(call, name, all) : unknownValue();
         is(number, ValueKind::Scalar))
       return result(row, number);
     if (!all.empty() && is(all.front(), ValueKind::Tensor)) {

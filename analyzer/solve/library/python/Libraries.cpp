@@ -160,7 +160,7 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
   if (args.empty())
     return done(row, unknownValue());
   const Value data = behind(call, args[0].value);
-  if (is(data, ValueKind::Tensor) && asked.name != "tensor")
+  if (is(data, ValueKind::Tensor)) // where that is, unless it is told to be elsewhere
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool isArray = is(data, ValueKind::Record) && findMethod(call.machine, data->type, "__array__");
   const bool hasDevice = given.find("device") != nullptr;

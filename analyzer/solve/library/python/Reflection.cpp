@@ -156,6 +156,11 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
     return std::nullopt;
   if (name == "callable")
     return done(row, isCallable(call, args[0].value));
+  if (const Value held = behind(call, args[0].value);
+      name == "type" && (isDict(held) || is(held, ValueKind::List)))
+    return done(row, libraryFunction(isDict(held)                            ? "builtins.dict"
+                                     : is(args[0].value, ValueKind::Address) ? "builtins.list"
+                                                                             : "builtins.tuple"));
   if (name == "type")
     return attributeOf(call, row, args[0], "__class__");
   if (name == "vars")
