@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
@@ -84,7 +85,8 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
     return classQuestion(value, type);
   if (name == "builtins.list")
     return scalarValue(intTerm(is(value, ValueKind::Address) && is(held, ValueKind::List)));
-  if (isOneOf(name, {"builtins.str", "builtins.int", "builtins.float", "builtins.bool"})) {
+  if (isOneOf(name, {"builtins.str", "builtins.int", "builtins.float", "builtins.bool", "builtins.bytes",
+                     "builtins.bytearray", "builtins.complex"})) {
     if (!is(value, ValueKind::Scalar))
       return scalarValue(intTerm(0));
     if (textOf(call, value))
@@ -97,7 +99,7 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
     return scalarValue(
         intTerm(is(value, ValueKind::List) ||
                 (is(held, ValueKind::Record) && findMethod(call.machine, held->type, "_asdict"))));
-  return unknownValue();
+  return call.frame.function.isModel ? unknownValue() : scalarValue(guess(call.machine.freshScalar(call)));
 }
 
 // hasattr(value, name), where that is certain.
