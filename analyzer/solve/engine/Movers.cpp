@@ -85,7 +85,7 @@ bool isForgottenMember(const Call &call, const Placement &moved, const Placement
   // What is computed of the others is where the device is that to() was given.
   const bool isElsewhere = moved.kind == PlacementKind::Cuda || isChoice(moved) ||
                            (moved.kind == PlacementKind::Symbol && moved.role == SymbolRole::Module);
-  if (second.className.empty() || !(isElsewhere || first.holder == second.holder))
+  if (second.className.empty() || (!isElsewhere && first.holder != second.holder))
     return false;
   std::set<Name> members; // that the class moves, or one behind it
   for (const auto &[mover, ofMover] : call.machine.usage.movers)

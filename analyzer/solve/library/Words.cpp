@@ -64,6 +64,7 @@ const Library &library() {
                                    jsonWords(),
                                    pythonWords(),
                                    pythonCallWords(),
+                                   pythonDefaultWords(),
                                    pythonAttributeWords(),
                                    pythonOperatorWords(),
                                    pythonComparisonWords(),

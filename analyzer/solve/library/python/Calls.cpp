@@ -3,6 +3,7 @@
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/library/python/Defaults.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Spread.h"
@@ -83,30 +84,10 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
 
 namespace {
 
-// What a caller has passed on with * and **: all of it, or what stands under a key.
-Value passedOn(const Call &call, const Row &row, const Value &spread, const Value &key) {
-  if (spread && !key && is(behind(call, spread), ValueKind::List))
-    return spread;
-  return spread && isOpen(spread) ? key ? entryOfOpen(call, row, spread, key) : spread : unknownValue();
-}
-
 // f(first, *others), of as many others as there may be.
 Value before(std::vector<Value> first, const std::vector<Value> &others) {
   first.insert(first.end(), others.begin(), others.end());
   return summaryOf(first);
-}
-
-const Name perhapsType("python::perhaps");
-
-// What ** may bring for a parameter that has a default: see defaultWord.
-Value perhapsGiven(const Call &call, const Row &row, const Value &spread, std::string_view name) {
-  const Value passed = passedOn(call, row, spread, scalarValue(textTerm(Name(name))));
-  ValueData data =
-      *(isOpen(passed)
-            ? passed
-            : withIdentity(applyTerm(op::member, {call.machine.freshScalar(call), textTerm(Name(name))})));
-  data.type = perhapsType;
-  return makeValue(std::move(data));
 }
 
 } // namespace
@@ -161,7 +142,7 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
   std::vector<Value> values(bound.size());
   for (std::size_t i = 0; i < bound.size(); ++i) {
     values[i] = bound[i].value;
-    if (values[i]->type == perhapsType)
+    if (isPerhaps(values[i]))
       continue;
     if (isOpen(values[i]) && function.locals[i].type == numberType) // so an annotation says
       values[i] = openValue(values[i]->origin, values[i]->function, 0);
@@ -464,43 +445,6 @@ std::optional<Outcomes> superWord(Call &call, const Effect &) {
   return call.done(unknownValue());
 }
 
-// What an entry is given for a parameter of no known type is like its default, and so is what ** may bring:
-// numbers and texts are decided outside, all else is as the default says.
-std::optional<Outcomes> defaultWord(Call &call, const Effect &) {
-  const Value otherwise = call.operand(1), passed = call.operand(0);
-  const bool isPerhaps = passed->type == perhapsType;
-  if (isPerhaps && !is(otherwise, ValueKind::Scalar))
-    return call.done(otherwise);
-  const Value given = isPerhaps ? typed(passed, {}) : passed;
-  const bool isOfEntry = !call.frame.caller; // callers in the program say what they give
-  if (is(given, ValueKind::Tensor) && is(otherwise, ValueKind::Null))
-    return call.done(isOfEntry ? leftOutOr(given) : given);
-  const Value held = behind(call, otherwise);
-  const bool isSentinel =
-      is(held, ValueKind::Record) && held->fields.empty(); // it says that nothing was given
-  const bool mayBeLeftOut = is(otherwise, ValueKind::Tensor) ||
-                            (is(given, ValueKind::Address) && is(otherwise, ValueKind::Null)) ||
-                            (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address) &&
-                             (is(held, ValueKind::List) || isDict(held) || isSentinel));
-  if (isOfEntry && mayBeLeftOut && !isMissing(given)) { // by the caller
-    Outcomes both = call.done(given);
-    both.push_back({call.row, otherwise});
-    return both;
-  }
-  if (isMissing(given) || (is(given, ValueKind::Unknown) && is(otherwise, ValueKind::Address)))
-    return call.done(otherwise);
-  if (!is(given, ValueKind::Unknown) || !is(otherwise, ValueKind::Scalar))
-    return call.done(given);
-  if (textOf(call, otherwise)) {
-    const std::string name = call.fact.operands[0].text.str();
-    return call.done(is(asDevice(call, otherwise), ValueKind::Device)
-                         ? deviceValue(Placement::symbol(SymbolRole::DeviceChoice,
-                                                         symbolTerm(Name("parameter " + name)), Name(name)))
-                         : given);
-  }
-  return call.done(scalarValue(given->term ? given->term : call.machine.freshScalar(call)));
-}
-
 } // namespace
 
 } // namespace python
@@ -509,8 +453,7 @@ Words pythonCallWords() {
   return {{{"py_call", python::callWord},
            {"py_method", python::methodWord},
            {"py_library", python::libraryWord},
-           {"py_super", python::superWord},
-           {"py_default", python::defaultWord}},
+           {"py_super", python::superWord}},
           {},
           {}};
 }

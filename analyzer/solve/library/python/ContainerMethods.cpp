@@ -170,9 +170,8 @@ std::optional<Value> columnsOf(const Call &call, const Value &list) {
     for (std::size_t i = 0; i < columns.size(); ++i)
       columns[i].push_back(row->elements[i]);
   }
-  std::vector<Value> parts;
-  for (const std::vector<Value> &column : columns)
-    parts.push_back(summaryOf(column));
+  std::vector<Value> parts(columns.size());
+  std::transform(columns.begin(), columns.end(), parts.begin(), summaryOf);
   return tupleValue(std::move(parts));
 }
 
@@ -274,9 +273,9 @@ Value extremeOf(const Call &call, const std::string &name, const std::vector<Val
         std::any_of(all.begin(), all.end(), isNumber) && std::all_of(all.begin(), all.end(), mayBe);
     return isOne ? scalarValue(call.machine.freshScalar(call)) : unknownValue();
   }
-  std::vector<Term> terms;
-  for (const Value &each : all)
-    terms.push_back(call.row.resolve(each->term));
+  std::vector<Term> terms(all.size());
+  std::transform(all.begin(), all.end(), terms.begin(),
+                 [&](const Value &each) { return call.row.resolve(each->term); });
   const auto isLess = [](Term a, Term b) { return *constantOf(a) < *constantOf(b); };
   if (!std::all_of(terms.begin(), terms.end(), [](Term each) { return constantOf(each).has_value(); }))
     return scalarValue(applyTerm(Name(name), std::move(terms)));

@@ -6,6 +6,7 @@
 namespace devicetidy {
 
 Words pythonCallWords();       ///< Calls.cpp: calls of values, of methods, of libraries
+Words pythonDefaultWords();    ///< Defaults.cpp: parameters that nothing was given for
 Words pythonAttributeWords();  ///< Attributes.cpp: attributes read and set
 Words pythonOperatorWords();   ///< Operators.cpp: operators, texts
 Words pythonComparisonWords(); ///< Comparisons.cpp: comparisons, truth
