@@ -410,8 +410,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
         }
         if (models::hasRole(lastPart(fact.name.view()), "makes_there"))
           usage.makesThere.insert(id);
-        if (const Name moved = isMover(function) ? movedMember(program, function, fact) : Name();
-            !moved.empty())
+        if (const Name moved = movedMember(program, function, fact); !moved.empty() && isMover(function))
           usage.movers[&function].insert(moved);
         if (const Name moved = movedParameter(function, fact); !moved.empty())
           usage.movesParameter[{function.where.file, moved}].insert(id);

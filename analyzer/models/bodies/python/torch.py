@@ -28,18 +28,15 @@ class Wrapper(torch.nn.Module):
 
 
 @dt.models("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
-class DataParallel(torch.nn.Module):
-    """The same, and the outputs are gathered where that of the module is, or where it is told to."""
+class DataParallel(Wrapper):
+    """The outputs are gathered where that of the module is, or where it is told to."""
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
-        super().__init__()
-        self.module = module
+        super().__init__(module, device_ids)
         self.output_device = output_device
-        if device_ids is not None:
-            dt.on_gpus(device_ids)
 
     def forward(self, *inputs, **named):
-        output = self.module(*dt.moved(inputs, self.device), **dt.moved(named, self.device))
+        output = super().forward(*inputs, **named)
         return output if self.output_device is None else dt.moved(output, self.output_device)
 
 

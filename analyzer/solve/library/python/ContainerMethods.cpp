@@ -356,7 +356,8 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
     else
       for (const Argument &each : given.positional)
         all.push_back(each.value);
-    if (const Value number = all.size() > 1 ? extremeOf(call, name, all) : unknownValue();
+    const bool areAll = given.positional.size() > 1 || elementsOf(call, first); // and not what each may be
+    if (const Value number = areAll && all.size() > 1 ? extremeOf(call, name, all) : unknownValue();
         is(number, ValueKind::Scalar))
       return result(row, number);
     if (!all.empty() && is(all.front(), ValueKind::Tensor)) {

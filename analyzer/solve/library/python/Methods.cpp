@@ -16,14 +16,11 @@ bool mayBeAnyDevice(const Value &value) {
   return is(value, ValueKind::Unknown) || is(value, ValueKind::Address) || is(value, ValueKind::Record);
 }
 
-// self.device, devices[0], options["device"], options.get("device", "cpu")
+// self.device, devices[0], options["device"]
 bool isNamedDevice(std::string_view text) {
   const std::size_t index = text.rfind('[');
   for (const std::string_view entry : {"device\"]", "device']"})
     if (endsWith(text, entry))
-      return true;
-  for (const std::string_view entry : {".get(\"device\"", ".get('device'"})
-    if (text.find(entry) != std::string_view::npos)
       return true;
   return endsWith(text, "device") || (index != std::string_view::npos && text.back() == ']' &&
                                       endsWith(text.substr(0, index), "devices"));
