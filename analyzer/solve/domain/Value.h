@@ -80,7 +80,7 @@ enum class ValueKind : std::uint8_t {
   Unknown,
   Null,     ///< nullptr, nullopt, undefined tensor, empty holder
   Scalar,   ///< `term`
-  Device,   ///< `placement`: a c10::Device or DeviceType
+  Device,   ///< `placement`: a c10::Device or DeviceType; hasDevice: it was made with an index
   Options,  ///< TensorOptions: `placement` when hasDevice
   Tensor,   ///< `placement`, `rank`; or a handle on `address`
   Address,  ///< pointer, reference, smart pointer, module holder

@@ -38,7 +38,9 @@ def with_array(array, other):
 
 @dt.models("numpy.ndarray")
 class Array:
-    """An array of NumPy, with one dimension or more: what it holds is not followed."""
+    """An array of NumPy, with one dimension or more: what it holds is not followed.
+
+    Of those that are known to have one, `_dimensions` says so."""
 
     def __array__(self):
         return self
@@ -48,17 +50,17 @@ class Array:
             return self
         if name in (
             "astype",
+            "clip",
             "copy",
             "cumsum",
             "flatten",
             "ravel",
             "repeat",
-            "reshape",
-            "swapaxes",
-            "transpose",
-            "view",
+            "round",
         ):
             return self._same
+        if name in ("reshape", "squeeze", "swapaxes", "transpose", "view"):
+            return self._shaped
         if name in ("all", "any", "argmax", "argmin", "item", "max", "mean", "min", "prod", "ptp", "std", "sum", "var"):
             return self._reduced
         return dt.unknown()
@@ -66,11 +68,16 @@ class Array:
     def _same(self, *values, **options):
         return self
 
+    def _shaped(self, *values, **options):
+        return Array()
+
     def _reduced(self, *values, **options):
         return dt.on_host()
 
     def __getitem__(self, index):
-        return self if takes_part(index) else dt.on_host()
+        if isinstance(index, slice):
+            return self
+        return Array() if takes_part(index) else dt.on_host()
 
     def __setitem__(self, index, value):
         """A number may be anywhere: float() is asked for it."""
@@ -142,13 +149,10 @@ class Array:
 
 
 @dt.models(
-    "numpy.arange",
     "numpy.empty",
     "numpy.eye",
     "numpy.full",
     "numpy.identity",
-    "numpy.linspace",
-    "numpy.logspace",
     "numpy.ones",
     "numpy.tri",
     "numpy.zeros",
@@ -157,6 +161,13 @@ class Array:
 )
 def made(*values, **options):
     return Array()
+
+
+@dt.models("numpy.arange", "numpy.linspace", "numpy.logspace")
+def line(*values, **options):
+    array = Array()
+    array._dimensions = 1
+    return array
 
 
 @dt.models(

@@ -310,3 +310,13 @@ class ExitStack:
         for manager in reversed(self.managers):
             manager.__exit__(None, None, None)
         self.managers = []
+
+
+@dt.models("weakref.ref", "weakref.ReferenceType")
+def reference(target, callback=None):
+    return lambda: target
+
+
+@dt.models("weakref.proxy")
+def proxy(target, callback=None):
+    return target

@@ -5,12 +5,20 @@ import dt
 
 @dt.models("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
 class Optimizer:
-    """The state has a dictionary for each parameter: one stands for all."""
+    """The state has a dictionary for each parameter: one stands for all, where these are together."""
 
     def __init__(self, params, defaults):
         self.defaults = defaults
         self.param_groups = [{**defaults, "params": list(params)}]
-        self.state = {dt.unknown(): {}}
+        self._state = {dt.unknown(): {}}
+
+    @property
+    def state(self):
+        return self._state if dt.are_together(self.param_groups[0]["params"]) else dt.unknown()
+
+    @state.setter
+    def state(self, state):
+        self._state = state
 
     def zero_grad(self, set_to_none=True):
         pass
@@ -19,7 +27,7 @@ class Optimizer:
         return dt.unknown()
 
     def load_state_dict(self, state_dict):
-        self.state = dt.unknown()
+        self._state = dt.unknown()
 
 
 @dt.models(

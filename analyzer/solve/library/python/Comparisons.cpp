@@ -22,6 +22,11 @@ bool isSomething(const Value &value) {
          is(value, ValueKind::List) || is(value, ValueKind::Function) || is(value, ValueKind::Record);
 }
 
+// torch.device("cuda"), which no tensor says of itself: theirs have an index.
+bool isWithoutIndex(const Value &device) {
+  return device->placement == Placement::cuda(currentCudaIndex()) && !device->pinned && !device->hasDevice;
+}
+
 // device.type == "cuda", device == torch.device("cpu"), device == "cpu"
 Value compareDevice(Call &call, const Value &device, const Value &other) {
   const Placement placement = call.row.resolve(device->placement);
@@ -32,6 +37,9 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
     return scalarValue(isCudaTerm(placement));
   const Value asked = asDevice(call, other);
   if (text && !is(asked, ValueKind::Device) && placement.kind != PlacementKind::Symbol) // "auto"
+    return scalarValue(intTerm(0));
+  if (is(other, ValueKind::Device) && placement.kind == PlacementKind::Cuda &&
+      (device->pinned ? isWithoutIndex(other) : other->pinned && isWithoutIndex(device)))
     return scalarValue(intTerm(0));
   return is(asked, ValueKind::Device) && asked->placement.isKnown()
              ? scalarValue(sameDeviceTerm(placement, call.row.resolve(asked->placement)))

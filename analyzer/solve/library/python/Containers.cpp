@@ -19,12 +19,17 @@ using models::Effect;
 constexpr std::size_t mostChosen = 4; ///< of a table of functions, which are all run
 
 std::optional<Outcomes> listWord(Call &call, const Effect &) {
-  const Given given = givenTo(call, 0);
   std::vector<Value> elements;
-  elements.reserve(given.positional.size());
-  for (const Argument &each : given.positional)
-    elements.push_back(each.value);
-  const Value list = given.isOpen ? summaryOf(elements) : tupleValue(std::move(elements));
+  bool isSummary = false;
+  for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
+    const Value value = call.operand(i);
+    const bool isSpread = i < call.fact.captures.size() && call.fact.captures[i].view() == "*";
+    const auto known = isSpread ? elementsOf(call, value) : std::vector<Value>{value};
+    isSummary |= !known;
+    const std::vector<Value> some = known ? *known : alternatives(call, value);
+    elements.insert(elements.end(), some.begin(), some.end());
+  }
+  const Value list = isSummary ? summaryOf(elements) : tupleValue(std::move(elements));
   if (lastPart(call.fact.name.view()) == "tuple")
     return call.done(list);
   return call.done(allocated(call, call.row, "python::list", list));
@@ -333,7 +338,10 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
       machine.memory.write(call.row, object->address, tupleValue(std::move(elements)));
     } else {
       std::vector<Value> all = isSummary(held) ? held->summary : held->elements;
-      all.push_back(value);
+      // What is where its index says is so for any element that is written so.
+      all.push_back(is(index, ValueKind::Scalar) && !number
+                        ? substitute(value, call.row.resolve(index->term), elementIndex())
+                        : value);
       machine.memory.write(call.row, object->address, summaryOf(all));
     }
   }

@@ -48,8 +48,11 @@ Outcomes makeDevice(Call &call, Row &row, const std::string &, const Given &give
   if (!type)
     return done(row, unknownValue());
   Value device = asDevice(call, asChosenDevice(type->value));
-  if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar))
-    device = deviceValue(Placement::cuda(row.resolve(index->value->term)));
+  if (index && is(device, ValueKind::Device) && is(index->value, ValueKind::Scalar)) {
+    ValueData indexed = *deviceValue(Placement::cuda(row.resolve(index->value->term)));
+    indexed.hasDevice = true;
+    device = makeValue(std::move(indexed));
+  }
   return done(row, is(device, ValueKind::Device) ? device : deviceValue(Placement::unknown()));
 }
 

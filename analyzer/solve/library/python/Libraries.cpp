@@ -9,6 +9,7 @@
 #include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
+#include "analyzer/solve/library/python/Spread.h"
 
 #include <algorithm>
 
@@ -143,6 +144,8 @@ int depthOf(const Call &call, const Value &data) {
   };
   int depth = 0;
   Value level = behind(call, data);
+  if (const auto dimensions = level->fields.find("_dimensions"); dimensions != level->fields.end())
+    return static_cast<int>(call.row.numberOf(dimensions->second).value_or(0)); // of an array
   while (is(level, ValueKind::List) && !isSummary(level) && !level->elements.empty()) {
     ++depth;
     if (std::any_of(level->elements.begin(), level->elements.end(), isNumber)) // so are those beside it
@@ -227,6 +230,19 @@ Outcomes aten(Call &call, Row &row, const Asked &asked, const Given &given) {
       callTorch(call, row, "at::" + asked.name, args, false, resultTypeOf(asked.name, args, hasDim));
   meetGenerator(call, outcomes, given, asked.name);
   return outcomes;
+}
+
+// sparse_coo_tensor(indices, values, ..): told of a device, it brings both there.
+Outcomes sparseTensor(Call &call, Row &row, const Asked &asked, const Given &given) {
+  const Argument *device = given.find("device");
+  const Value to = device ? asDevice(call, device->value) : nullValue();
+  Given brought = given;
+  if (!is(to, ValueKind::Null))
+    for (Argument &each : brought.positional)
+      each.value = movedTo(call, row, each.value,
+                           is(to, ValueKind::Device) ? call.machine.concrete(row, to->placement)
+                                                     : Placement::unknown());
+  return aten(call, row, asked, brought);
 }
 
 // A model asks whether it certainly is one.
@@ -349,6 +365,7 @@ const std::map<std::string, Function> &functions() {
                                                       {"torch.as_tensor", copyData},
                                                       {"torch.asarray", copyData},
                                                       {"torch.from_numpy", copyData},
+                                                      {"torch.sparse_coo_tensor", sparseTensor},
                                                       {"torch.is_tensor", isTensor},
                                                       {"torch.utils.data.DataLoader", makeLoader},
                                                       {"torch.Generator", makeGenerator},

@@ -28,6 +28,30 @@ bool isNamedDevice(std::string_view text) {
 
 } // namespace
 
+namespace {
+
+// Is it None because a call says so, or leaves the parameter out? A member may have been set elsewhere.
+bool isNoneByCall(const Frame &frame, Name text) {
+  const std::vector<Variable> &locals = frame.function.locals;
+  const auto end = locals.begin() + frame.function.paramCount;
+  const auto parameter =
+      std::find_if(locals.begin(), end, [&](const Variable &each) { return each.name == text; });
+  if (text == Name("None") || parameter == end || !frame.call || !frame.caller)
+    return text == Name("None");
+  const auto position = static_cast<std::size_t>(parameter - locals.begin()) + 1; // behind the callee
+  for (std::size_t i = 1; i < frame.call->operands.size(); ++i) {
+    const std::vector<Name> &names = frame.call->captures;
+    const Name keyword = i < names.size() ? names[i] : Name();
+    if (startsWith(keyword.view(), "*"))
+      return false;
+    if (keyword == text || (keyword.empty() && i == position))
+      return isNoneByCall(*frame.caller, frame.call->operands[i].text);
+  }
+  return true;
+}
+
+} // namespace
+
 std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDevices) {
   std::vector<Argument> args = given.positional;
   for (const auto &[keyword, argument] : given.named) {
@@ -50,7 +74,7 @@ std::vector<Argument> inOrder(const Call &call, const Given &given, bool namesDe
   // What is not known may name any device, unless it is called a dtype; a variable that is None, too: who
   // moves to it means that it has been set.
   for (Argument &each : args) {
-    const bool isUnset = is(each.value, ValueKind::Null) && each.text != Name("None");
+    const bool isUnset = is(each.value, ValueKind::Null) && !isNoneByCall(call.frame, each.text);
     if (namesDevices && (mayBeAnyDevice(each.value) || isUnset) &&
         each.text.view().find("dtype") == std::string_view::npos)
       each.value = deviceValue(Placement::unknown());

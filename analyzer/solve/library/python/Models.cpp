@@ -177,6 +177,19 @@ Value keepTogether(Call &call, Row &row, const Given &given) {
   return nullValue();
 }
 
+// are_together(tensors): none of them is known to be elsewhere than another.
+Value areTogether(Call &call, Row &row, const Given &given) {
+  Placement first;
+  for (const Value &each : alternatives(call, argument(given, 0))) {
+    const Placement place = call.machine.memory.placementOf(row, each);
+    if (place.isKnown() && first.isKnown() && place != first)
+      return scalarValue(intTerm(0));
+    if (!first.isKnown())
+      first = place;
+  }
+  return scalarValue(intTerm(1));
+}
+
 // keeper(parameters): what an optimizer keeps of them.
 Value makeKeeper(Call &call, Row &row, const Given &given) {
   static const Name type("python::keeper");
@@ -338,6 +351,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"own", ownParameters},
                                                               {"run", runModule},
                                                               {"together", keepTogether},
+                                                              {"are_together", areTogether},
                                                               {"keeper", makeKeeper},
                                                               {"step", stepKeeper},
                                                               {"device_of_map", deviceOfMap},

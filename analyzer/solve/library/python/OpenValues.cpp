@@ -99,7 +99,7 @@ std::optional<Outcomes> dimensionsWord(Call &call, const Effect &) {
   const Term asked = dimensionsOf(tensor);
   return call.done(scalarValue(rank >= 0                   ? intTerm(rank)
                                : asked && rank != someRank ? asked
-                                                           : call.machine.freshScalar(call)));
+                                                           : guess(call.machine.freshScalar(call))));
 }
 
 // The variable holds a tensor of so many dimensions.

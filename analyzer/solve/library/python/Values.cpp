@@ -65,9 +65,8 @@ Given givenTo(Call &call, std::size_t from) {
     if (name.empty() && given.isOpen)
       continue; // where it stands is not known
     if (name == "*") {
-      const Value spread = behind(call, value);
-      if (is(spread, ValueKind::List) && !isSummary(spread))
-        for (const Value &each : spread->elements)
+      if (const auto elements = elementsOf(call, value))
+        for (const Value &each : *elements)
           given.positional.push_back({each, {}, written.text, &written});
       else {
         given.isOpen = true;
