@@ -373,7 +373,7 @@ Usage scanUsage(const Program &program, const Types &types, const DistributedNam
     const auto endExpression = [&](bool initialises) {
       if (!initialises) {
         const Way written = scanExpression(program, types, expression, references);
-        if (!function.isConstructor)
+        if (!function.isConstructor && !function.isModel)
           writtenBy[id].insert(written.fields.begin(), written.fields.end());
         (scope ? scope->written : usage.writtenGlobals)
             .insert(written.globals.begin(), written.globals.end());
