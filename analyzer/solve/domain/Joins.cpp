@@ -85,7 +85,7 @@ bool holdsAll(const Value &outer, const Value &inner) {
 
 bool absorbs(const Value &a, const Value &b) {
   if (is(a, ValueKind::Unknown))
-    return !isOpen(a) && !a->term;
+    return !isOpen(a) && !a->term && !isSomePart(a);
   if (!is(a, ValueKind::Tensor) || !is(b, ValueKind::Tensor) || a->address.valid() || b->address.valid())
     return false;
   const bool keepsRank = a->rank == unknownRank || (a->rank == b->rank && b->placement.isKnown());
@@ -101,7 +101,9 @@ Value joinValues(const Value &a, const Value &b, Term phi, JoinedNumbers &number
   if (same(a, b))
     return a;
   if (a->kind != b->kind)
-    return unknownValue();
+    return a->address == b->address && isSomePart(a)   ? a
+           : a->address == b->address && isSomePart(b) ? b
+                                                       : unknownValue();
   switch (a->kind) {
   case ValueKind::Scalar: {
     Value &joined = numbers[{a->term, b->term}];

@@ -137,6 +137,14 @@ Value withIdentity(Term identity) {
   return makeValue(std::move(data));
 }
 
+Value somePartOf(const Address &object) {
+  ValueData data;
+  data.address = object;
+  return makeValue(std::move(data));
+}
+
+bool isSomePart(const Value &value) { return value->kind == ValueKind::Unknown && value->address.valid(); }
+
 Value nullValue() {
   thread_local const Value value = [] {
     ValueData data;

@@ -132,6 +132,9 @@ Value unknownValue();
 Value openValue(Term origin, Name text, int rank = unknownRank, Name holds = {});
 /// What is not known, but can be told from other values that are not.
 Value withIdentity(Term identity);
+/// The object at `object` or what it holds, it is not known which: what is found in it under any name.
+Value somePartOf(const Address &object);
+bool isSomePart(const Value &value);
 Value nullValue();
 Value scalarValue(Term term);
 Value deviceValue(Placement placement, History history = nullptr);

@@ -415,7 +415,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     noteTogether(call, placed);
   if (worst == Verdict::Definite) {
     ++definiteConflicts;
-    failed[&call.fact] = placed.size();
+    failed[operationOf(call.fact)] = placed.size();
     call.row.failed = true;
   } else {
     library.hooks.useTensors(*this, call.row, uses);
@@ -425,7 +425,7 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       if (isOutside(each.placement) && each.placement.role == SymbolRole::Tensor)
         call.row.assumeDevice(each.placement, false);
   // Where it has failed of operands of which one is not known any more, what it gives is none the better.
-  const auto before = failed.find(&call.fact);
+  const auto before = failed.find(operationOf(call.fact));
   const bool isDisputed = worst >= Verdict::Likely ||
                           (before != failed.end() && placed.size() < before->second) ||
                           std::any_of(placed.begin(), placed.end(),

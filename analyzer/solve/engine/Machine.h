@@ -302,8 +302,13 @@ public:
   std::size_t factsOfProgram() const { return solution.stats.factsRun + factsRun + factsOfPhases; }
   /// Begins an entry of the analysis; with `isStart` one that begins the program.
   void beginEntry(const Store &start, bool isStart);
-  /// Operations of the entry being run that have failed for certain, and how many tensors each had.
-  std::unordered_map<const Fact *, std::size_t> failed;
+  /// Operations of the entry being run that have failed for certain, by where each begins and ends, and how
+  /// many tensors it had. No fact has a place of its own for long: the library's are made for a call.
+  using Operation = std::tuple<Location, std::uint32_t, std::uint32_t>;
+  static Operation operationOf(const Fact &fact) {
+    return {fact.where, fact.where.endLine, fact.where.endColumn};
+  }
+  std::map<Operation, std::size_t> failed;
   std::size_t definiteConflicts = 0; ///< operations that fail for certain, met so far
 
 private:

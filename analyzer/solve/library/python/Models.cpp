@@ -296,13 +296,7 @@ Value chosenOutside(Call &call, Row &row, const Given &given) {
   const Value object = argument(given, 0), held = behind(call, object);
   if (!is(object, ValueKind::Address) || !is(held, ValueKind::Record))
     return object;
-  ValueData data = *held;
-  for (auto &[field, value] : data.fields)
-    if (is(value, ValueKind::Null))
-      value = unknownValue();
-    else if (is(value, ValueKind::Scalar))
-      value = optionOf(field.str());
-  call.machine.memory.write(row, object->address, makeValue(std::move(data)));
+  chooseAttributes(call.machine, row, object->address, 0);
   return object;
 }
 

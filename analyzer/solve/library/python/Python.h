@@ -176,6 +176,9 @@ Value batched(Call &call, Row &row, const Value &item);
 Value optionOf(const std::string &name);
 /// The same of a choice that `origin` stands for.
 Value optionOf(const std::string &name, Term origin);
+/// The numbers, texts and devices of an object, and what it has not been given, become what the user says; so
+/// do those of objects in it, `nesting` deep.
+void chooseAttributes(Machine &machine, Row &row, const Address &object, int nesting);
 
 Outcomes done(const Row &row, Value value);
 

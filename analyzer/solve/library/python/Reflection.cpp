@@ -15,6 +15,8 @@
 namespace devicetidy::python {
 namespace {
 
+constexpr int mostNested = 3; ///< of objects in objects that settings are kept in
+
 bool isClass(const Value &type) {
   return is(type, ValueKind::List) ? std::all_of(type->elements.begin(), type->elements.end(), isClass)
                                    : is(type, ValueKind::Function);
@@ -138,6 +140,26 @@ Value isCallable(const Call &call, const Value &value) {
                                                                        : scalarValue(intTerm(0));
 }
 
+// Whatever getattr finds under a name that is not known, in an object that is no module.
+Value anyPartOf(const Call &call, const Value &object) {
+  const Value held = behind(call, object);
+  if (isSomePart(object))
+    return object;
+  const bool isPlain = is(object, ValueKind::Address) && is(held, ValueKind::Record) &&
+                       call.machine.types.isProject(held->type) && !call.machine.types.isModule(held->type);
+  return isPlain ? somePartOf(object->address) : unknownValue();
+}
+
+// setattr under a name that is not known: what somebody outside gives may be for any attribute, and for those
+// of any part of the object.
+void setAnyAttribute(const Call &call, Row &row, const Value &object, const Value &given) {
+  if (!is(given, ValueKind::Unknown))
+    return;
+  const bool isObject = is(object, ValueKind::Address) && is(behind(call, object), ValueKind::Record);
+  if (isObject || isSomePart(object))
+    chooseAttributes(call.machine, row, object->address, isObject ? 0 : mostNested);
+}
+
 // The attributes of an object as entries of a dictionary.
 Value entriesOf(const Call &call, const Value &object) {
   std::map<Name, Value> entries;
@@ -150,6 +172,20 @@ Value entriesOf(const Call &call, const Value &object) {
 }
 
 } // namespace
+
+void chooseAttributes(Machine &machine, Row &row, const Address &object, int nesting) {
+  const Value held = machine.memory.read(row, object);
+  ValueData data = *held;
+  for (auto &[field, value] : data.fields)
+    if (is(value, ValueKind::Null))
+      value = unknownValue();
+    else if (is(value, ValueKind::Scalar) || is(value, ValueKind::Device))
+      value = optionOf(field.str());
+    else if (nesting > 0 && is(value, ValueKind::Address) &&
+             is(machine.memory.read(row, value->address), ValueKind::Record))
+      chooseAttributes(machine, row, value->address, nesting - 1);
+  machine.memory.write(row, object, makeValue(std::move(data)));
+}
 
 std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name, const Given &given) {
   const std::vector<Argument> &args = given.positional;
@@ -175,8 +211,12 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
   // A module is registered under its name, whatever that is.
   if (!attribute && name == "setattr" && args.size() > 2 && is(args[2].value, ValueKind::Address))
     attribute = "attribute " + std::to_string(args[2].value->address.root);
+  if (!attribute && name == "setattr" && args.size() > 2)
+    setAnyAttribute(call, row, args[0].value, args[2].value);
   if (!attribute)
-    return done(row, name == "setattr" ? nullValue() : unknownValue());
+    return done(row, name == "setattr"   ? nullValue()
+                     : name == "getattr" ? anyPartOf(call, args[0].value)
+                                         : unknownValue());
   if (name == "hasattr")
     return done(row, hasAttribute(call, args[0].value, *attribute));
   const bool isOfLibrary = is(args[0].value, ValueKind::Function) && args[0].value->function.empty() &&
