@@ -237,10 +237,10 @@ Value Memory::element(const Value &list, Term index) const {
       return list->elements[static_cast<std::size_t>(*number)];
     return unknownValue();
   }
+  Value any = list->elements.empty() ? unknownValue() : list->elements[0];
   for (const Value &other : list->elements)
-    if (!same(other, list->elements[0]))
-      return unknownValue();
-  return list->elements.empty() ? unknownValue() : list->elements[0];
+    any = joinValues(any, other, applyTerm(op::elementOf, {index}));
+  return any;
 }
 
 Term Memory::memberOf(const Value &record, Name field) const {

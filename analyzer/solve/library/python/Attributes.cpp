@@ -125,6 +125,8 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     const bool isBuffer = is(value, ValueKind::Tensor) && record->fields.count(Name(bufferMark + name));
     return done(row, isBuffer ? machine.memory.snapshot(row, value) : value);
   }
+  if (record->fields.count(Name(anyOption)))
+    return done(row, optionOf(name));
   if (name == "__class__")
     return done(row, machine.types.isProject(record->type)
                          ? libraryFunction(Name(std::string(classPrefix) + record->type.str()))

@@ -94,7 +94,8 @@ namespace {
 // set any.
 void setFields(Call &call, Row &row, Name type, const Address &where, const Given &given) {
   const Type *known = call.machine.program.type(type);
-  for (std::size_t i = given.positional.size(); known && given.namedRest && i < known->fields.size(); ++i) {
+  const bool setsAny = given.namedRest || given.find(anyOption);
+  for (std::size_t i = given.positional.size(); known && setsAny && i < known->fields.size(); ++i) {
     const Address field = where.field(known->fields[i].name);
     const Term open =
         applyTerm(op::member, {call.machine.freshScalar(call), textTerm(known->fields[i].name)});
