@@ -21,7 +21,7 @@ constexpr unsigned callDepth = 24;
 constexpr unsigned recursionDepth = 3; ///< calls under way, of one function or in all, that are recursive
 constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are given a number that is known
 /// States that one function is run for, and what they may cost; beyond both each entry runs it for one.
-constexpr std::size_t contextsPerFunction = 300, factsPerFunction = 30000;
+constexpr std::size_t contextsPerFunction = 400, factsPerFunction = 60000;
 /// For so many states an entry runs a function that has cost it `factsOfContexts`, where it handles no
 /// tensor, module or device; the further states of another one differ by what is not a number only.
 constexpr std::size_t contextsPerEntry = 12, factsOfContexts = 10000;

@@ -90,6 +90,30 @@ struct Interval {
   }
 };
 
+/// `subject == text`.
+struct TextQuestion {
+  Term subject = nullptr, text = nullptr;
+};
+
+TextQuestion textQuestion(Term term) {
+  if (!isOf(term, op::equal) || term->args.size() != 2)
+    return {};
+  const bool isFirst = term->args[0]->kind == TermKind::Text;
+  if (isFirst == (term->args[1]->kind == TermKind::Text))
+    return {};
+  return {term->args[isFirst ? 1 : 0], term->args[isFirst ? 0 : 1]};
+}
+
+/// What is one text is no other.
+std::optional<bool> impliedByText(const std::vector<std::pair<Term, std::int64_t>> &known,
+                                  const TextQuestion &question) {
+  for (const auto &[term, number] : known)
+    if (const TextQuestion each = number != 0 ? textQuestion(term) : TextQuestion();
+        each.subject == question.subject && each.text)
+      return each.text == question.text;
+  return std::nullopt;
+}
+
 } // namespace
 
 Term compareIntegers(Term comparison) {
@@ -106,6 +130,8 @@ Term compareIntegers(Term comparison) {
 }
 
 std::optional<bool> impliedBy(const std::vector<std::pair<Term, std::int64_t>> &known, Term comparison) {
+  if (const TextQuestion asked = textQuestion(comparison); asked.text)
+    return impliedByText(known, asked);
   const auto question = comparisonOf(comparison);
   if (!question)
     return std::nullopt;

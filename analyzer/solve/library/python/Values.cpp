@@ -155,11 +155,15 @@ Outcomes done(const Row &row, Value value) {
 }
 
 Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim) {
-  if (isOneOf(name, {"_unique2", "unique_consecutive"}) && args.size() > 1) // return_inverse, return_counts
+  if (constexpr std::string_view scope = "linalg_"; startsWith(name, scope))
+    name.remove_prefix(scope.size());
+  if (name == "svd" || name == "lstsq" || name == "lu" ||
+      (isOneOf(name, {"_unique2", "unique_consecutive"}) && args.size() > 1)) // return_inverse, return_counts
     return Name("std::tuple<at::Tensor, at::Tensor, at::Tensor>");
   const bool areTwoTensors = args.size() > 1 && is(args[1].value, ValueKind::Tensor);
-  if (isOneOf(name, {"topk", "sort", "kthvalue", "svd", "qr", "cummax", "cummin", "slogdet", "mode",
-                     "std_mean", "var_mean", "eigh", "aminmax"}) ||
+  if (isOneOf(name, {"topk", "sort", "kthvalue", "qr", "cummax", "cummin", "slogdet", "mode", "std_mean",
+                     "var_mean", "eig", "eigh", "aminmax", "lu_factor", "inv_ex", "cholesky_ex", "frexp",
+                     "histogram"}) ||
       (hasDim && !areTwoTensors && isOneOf(name, {"max", "min", "median"})))
     return Name("std::tuple<at::Tensor, at::Tensor>");
   if (isOneOf(name, {"split", "chunk", "unbind", "tensor_split", "split_with_sizes", "meshgrid",
