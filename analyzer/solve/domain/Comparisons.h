@@ -16,8 +16,8 @@ namespace devicetidy {
 /// as they are.
 Term compareIntegers(Term comparison);
 
-/// What `known` (conditions with what they came out as) say of a comparison with a constant or a text; nothing when it
-/// may come out either way, or is no such comparison.
+/// What `known` (conditions with what they came out as) say of a comparison with a constant or a text;
+/// nothing when it may come out either way, or is no such comparison.
 std::optional<bool> impliedBy(const std::vector<std::pair<Term, std::int64_t>> &known, Term comparison);
 
 } // namespace devicetidy

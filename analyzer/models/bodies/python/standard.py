@@ -143,8 +143,8 @@ class Fields:
 
     def __init__(self, names, values, named):
         self._fields = names
-        for name, value in zip(names, values):
-            setattr(self, name, value)
+        for number, name in enumerate(names):
+            setattr(self, name, values[number])
         for name, value in named.items():
             setattr(self, name, value)
 

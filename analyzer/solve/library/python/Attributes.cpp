@@ -212,8 +212,8 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
   if (is(value, ValueKind::Address) || is(value, ValueKind::Scalar))
     return done(row, bound(object, name));
   if (is(value, ValueKind::Record)) { // what an operator gives: .values, .indices
-    const bool isFirst = isOneOf(name, {"values", "min", "eigenvalues", "sign", "Q", "U", "solution", "P", "LU",
-                                        "inverse", "L", "mantissa", "hist"}),
+    const bool isFirst = isOneOf(name, {"values", "min", "eigenvalues", "sign", "Q", "U", "solution", "P",
+                                        "LU", "inverse", "L", "mantissa", "hist"}),
                isSecond = isOneOf(name, {"indices", "max", "eigenvectors", "logabsdet", "R", "S", "Vh", "V",
                                          "residuals", "pivots", "exponent", "bin_edges"});
     const auto part = value->fields.find(Name(isFirst ? "0" : isSecond ? "1" : name));

@@ -82,16 +82,6 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
   return call.machine.callAs(call.frame, row, fact);
 }
 
-namespace {
-
-// f(first, *others), of as many others as there may be.
-Value before(std::vector<Value> first, const std::vector<Value> &others) {
-  first.insert(first.end(), others.begin(), others.end());
-  return summaryOf(first);
-}
-
-} // namespace
-
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given) {
   std::vector<Argument> bound(function.paramCount, Argument{missing(), {}});
@@ -117,8 +107,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
       const bool isListed = given.rest && is(behind(call, given.rest), ValueKind::List) && fromRest == 0;
       bound[i].value = !given.isOpen                   ? listValue("std::vector<at::Tensor>", std::move(rest))
                        : rest.empty() && fromRest == 0 ? passedOn(call, row, given.rest, nullptr)
-                       : isListed ? before(std::move(rest), alternatives(call, given.rest))
-                                  : unknownValue();
+                       : isListed                      ? listBeginning(rest, alternatives(call, given.rest))
+                                                       : unknownValue();
     } else if (i < function.requiredParams && next < given.positional.size()) {
       bound[i] = given.positional[next++];
     } else {

@@ -1,6 +1,7 @@
 //===- Containers.cpp - lists, tuples, dictionaries, what is iterated ---===//
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Operators.h"
@@ -19,17 +20,18 @@ using models::Effect;
 constexpr std::size_t mostChosen = 4; ///< of a table of functions, which are all run
 
 std::optional<Outcomes> listWord(Call &call, const Effect &) {
-  std::vector<Value> elements;
-  bool isSummary = false;
+  std::vector<Value> elements, others; // those with a place, and what is behind a star
+  bool isOpen = false;
   for (std::size_t i = 0; i < call.fact.operands.size(); ++i) {
     const Value value = call.operand(i);
     const bool isSpread = i < call.fact.captures.size() && call.fact.captures[i].view() == "*";
     const auto known = isSpread ? elementsOf(call, value) : std::vector<Value>{value};
-    isSummary |= !known;
+    isOpen |= !known;
     const std::vector<Value> some = known ? *known : alternatives(call, value);
-    elements.insert(elements.end(), some.begin(), some.end());
+    std::vector<Value> &all = isOpen ? others : elements;
+    all.insert(all.end(), some.begin(), some.end());
   }
-  const Value list = isSummary ? summaryOf(elements) : tupleValue(std::move(elements));
+  const Value list = isOpen ? listBeginning(elements, others) : tupleValue(std::move(elements));
   if (lastPart(call.fact.name.view()) == "tuple")
     return call.done(list);
   return call.done(allocated(call, call.row, "python::list", list));
@@ -205,6 +207,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
                        at = *number < 0 ? *number + size : *number;
     return call.done(at >= 0 && at < size ? held->elements[std::size_t(at)] : unknownValue());
   }
+  if (const Value known = is(index, ValueKind::Scalar) ? elementOfEnds(held, index->term) : nullptr)
+    return call.done(known);
   if (is(object, ValueKind::Address) && is(index, ValueKind::Scalar))
     return elementAt(call, object->address, held, number && *number < 0 ? fromTheEnd(*number) : index->term);
   return call.done(isSummary(held) && held->summary.size() == 1

@@ -1,6 +1,7 @@
 #include "analyzer/solve/library/python/Lists.h"
 
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/Ends.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/OpenValues.h"
@@ -213,6 +214,13 @@ std::vector<Value> alternatives(const Call &call, const Value &value) {
 
 Value summaryOf(const std::vector<Value> &all) {
   return summaryList(listType, all.empty() ? std::vector<Value>{unknownValue()} : all);
+}
+
+Value listBeginning(const std::vector<Value> &first, const std::vector<Value> &others) {
+  Value list = summaryOf(others);
+  for (auto each = first.rbegin(); each != first.rend(); ++each)
+    list = prepended(list, *each);
+  return list;
 }
 
 } // namespace devicetidy::python

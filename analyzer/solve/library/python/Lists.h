@@ -13,6 +13,8 @@ inline const Name ownerField("@owner");     ///< of _parameters, _buffers, _modu
 Value tupleValue(std::vector<Value> elements);
 /// A list of unknown length whose elements are among `all`.
 Value summaryOf(const std::vector<Value> &all);
+/// [*first, *others], of as many others as there may be.
+Value listBeginning(const std::vector<Value> &first, const std::vector<Value> &others);
 /// A dictionary, or an object of a class that derives from one.
 bool isDict(const Value &held);
 inline const Name dictField("@dict"); ///< of such an object
