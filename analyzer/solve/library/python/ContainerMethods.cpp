@@ -188,13 +188,23 @@ std::string optionNamed(const Call &call, const Given &given) {
   return option.empty() ? "?" : option;
 }
 
+// What the user gives for it: a value, or as many as there may be.
+Value givenFor(const Call &call, const std::string &option, const Given &given) {
+  const Argument *count = given.find("nargs"), *action = given.find("action");
+  const auto does = action ? textOf(call, action->value) : std::nullopt;
+  const bool isList = (count && textOf(call, count->value) != "?") || does == "append" || does == "extend";
+  return isList ? openValue(symbolTerm(Name("option " + option)), Name(option), someRank, numberType)
+                : optionOf(option);
+}
+
 // parser.add_argument("--name", ..) and what the user gives then. The options of groups and commands are
 // among those of their parser.
 std::optional<Outcomes> parserMethod(Call &call, Row &row, const Argument &object, const Value &parser,
                                      const std::string &name, const Given &given) {
   if (name == "add_argument") {
     const std::string option = optionNamed(call, given);
-    call.machine.memory.write(row, object.value->address, withField(parser, Name(option), optionOf(option)));
+    call.machine.memory.write(row, object.value->address,
+                              withField(parser, Name(option), givenFor(call, option, given)));
     return result(row, unknownValue());
   }
   if (isOneOf(name, {"add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"})) {

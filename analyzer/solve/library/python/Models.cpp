@@ -247,22 +247,27 @@ Value outputOf(Call &call, Row &row, const Given &given) {
   return tensorValue(modulePlacement(call.machine, row, module->address), someRank, weights->history);
 }
 
-// save(path, module), saved(path): what was saved there, or None.
-RootId savedRoot(const Call &call, const Value &path) {
-  const Value held = behind(call, path);
-  const std::string key = is(path, ValueKind::Address) ? std::to_string(path->address.root)
-                                                       : textOf(call, held).value_or(std::string());
+// What tells a file from others: the object that stands for it, its name, or what its name is made of.
+std::string keyOfFile(const Call &call, const Value &path) {
+  if (is(path, ValueKind::Address))
+    return std::to_string(path->address.root);
+  const Term made = path->term ? path->term : path->origin;
+  return textOf(call, path).value_or(made ? "made of " + std::to_string(made->hash) : std::string());
+}
+
+RootId savedRoot(const Call &call, const std::string &key) {
   return call.machine.memory.global(Name("@saved " + key), {}, {});
 }
 
+// save(path, module), saved(path): what was saved there, or None.
 Value save(Call &call, Row &row, const Given &given) {
-  row.store.set(savedRoot(call, argument(given, 0)), argument(given, 1));
+  row.store.set(savedRoot(call, keyOfFile(call, argument(given, 0))), argument(given, 1));
   return nullValue();
 }
 
 Value saved(Call &call, Row &row, const Given &given) {
-  const bool isKnown = is(argument(given, 0), ValueKind::Address) || textOf(call, argument(given, 0));
-  const Value model = isKnown ? row.store.get(savedRoot(call, argument(given, 0))) : nullptr;
+  const std::string key = keyOfFile(call, argument(given, 0));
+  const Value model = key.empty() ? nullptr : row.store.get(savedRoot(call, key));
   return model ? model : nullValue();
 }
 
