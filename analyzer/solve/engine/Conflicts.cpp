@@ -5,6 +5,7 @@
 #include "analyzer/solve/engine/Decided.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Library.h"
+#include "analyzer/solve/engine/Movers.h"
 #include "analyzer/solve/engine/Purpose.h"
 
 #include <algorithm>
@@ -349,6 +350,10 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
       // On another way the program moves what it is given: this one is for the CPU.
       if (verdict > Verdict::Silent &&
           ((isOnCpu(first) && isLeftForCpu(call, second)) || (isOnCpu(second) && isLeftForCpu(call, first))))
+        verdict = Verdict::Silent;
+      if (verdict > Verdict::Silent && verdict < Verdict::Definite &&
+          ((isOnCpu(first) && isMovedAlong(call, *first.use)) ||
+           (isOnCpu(second) && isMovedAlong(call, *second.use))))
         verdict = Verdict::Silent;
       // One part of the object may say where another one is, and has been forgotten.
       if (isFixed && hasAskedForgotten(call))

@@ -305,6 +305,23 @@ void EntryStates::moveAsWhole(Row &row, RootId root) {
   machine.library.hooks.moveModule(machine, row, {root, nullptr}, placement, nullptr);
 }
 
+namespace {
+
+// Members that are not registered, though others are: who moves the object leaves them behind.
+std::set<RootId> leftUnregistered(const Value &object) {
+  std::set<RootId> members, registered;
+  for (const auto &[name, field] : object->fields)
+    if (is(field, ValueKind::Address) && (hidden::isSubmodule(name) || !hidden::isHidden(name)))
+      (hidden::isSubmodule(name) ? registered : members).insert(field->address.root);
+  if (registered.empty())
+    return {};
+  for (const RootId each : registered)
+    members.erase(each);
+  return members;
+}
+
+} // namespace
+
 void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> &isChanged,
                          bool handsOutModules) {
   const Term origin = machine.memory.info(root).origin;
@@ -321,9 +338,11 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
     if (is(held, ValueKind::Record) || (isOfPython && is(held, ValueKind::List)))
       untouched.push_back(heap);
   });
+  const std::set<RootId> left = isOfPython ? std::set<RootId>() : leftUnregistered(object);
   if (handsOutModules)
     for (RootId heap : untouched)
-      release(row, heap, origin);
+      if (left.count(heap) == 0)
+        release(row, heap, origin);
   ValueData data = *object;
   data.origin = origin;
   data.function = "this";

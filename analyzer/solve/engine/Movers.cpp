@@ -3,6 +3,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/Purpose.h"
 
 #include <algorithm>
 
@@ -63,6 +64,20 @@ bool isUnderWay(const Frame &frame, const Function &function) {
 
 bool isMover(const Function &function) {
   return !function.className.empty() && models::hasRole(lastPart(function.name.view()), "moves_object");
+}
+
+bool isMovedAlong(const Call &call, const TensorUse &left) {
+  const Name className = call.frame.function.className;
+  if (holdsDevice(call.machine.types, className)) // it could have been made there
+    return false;
+  std::string_view written = left.operand ? left.operand->text.view() : std::string_view();
+  for (const std::string_view sign : {"*", "this->", "self."})
+    if (startsWith(written, sign))
+      written.remove_prefix(sign.size());
+  const auto &movers = call.machine.usage.movers;
+  return std::any_of(movers.begin(), movers.end(), [&](const auto &entry) {
+    return entry.second.count(Name(written)) != 0 && hasMethod(call, className, *entry.first);
+  });
 }
 
 bool isForgottenByMover(const Call &call, const Witness &moved, const Witness &left) {

@@ -8,6 +8,10 @@ namespace devicetidy {
 /// Does the function move the object that it is a method of, as to() and cuda() do?
 bool isMover(const Function &function);
 
+/// Is `left` a member that the to() of its class moves, of a class that does not remember the device? Who
+/// puts something there calls that, or has called it too early.
+bool isMovedAlong(const Call &call, const TensorUse &left);
+
 /// Did the object that holds `moved` move it with its own to(), which leaves `left` where that was?
 bool isForgottenByMover(const Call &call, const Witness &moved, const Witness &left);
 

@@ -55,16 +55,18 @@ bool hasField(const Program &program, Name className, std::string_view field) {
                               [&](Name base) { return hasField(program, base, field); }));
 }
 
-// The member of its object that a method moves: x of self.x.to(..), which C++ may write as x.to(..).
+// The member of its object that a method moves, or the path from one: x of self.x.to(..), which C++ may write
+// as x.to(..).
 Name movedMember(const Program &program, const Function &function, const Fact &fact) {
   const std::string_view name = lastPart(fact.name.view());
-  if (fact.kind != FactKind::Call || fact.operands.empty() || (name != "to" && name != "cuda"))
+  if (fact.kind != FactKind::Call || fact.operands.empty() || (name != "to" && name != "cuda") ||
+      (fact.isDiscarded && fact.operands[0].type == Name("at::Tensor")))
     return {};
   std::string_view of = fact.operands[0].text.view();
   for (const std::string_view object : {"self.", "this->"})
     if (startsWith(of, object))
       of.remove_prefix(object.size());
-  return hasField(program, function.className, of) ? Name(of) : Name();
+  return hasField(program, function.className, of.substr(0, of.find_first_of(".-"))) ? Name(of) : Name();
 }
 
 // The parameter that x.to(y.device) moves, where y is another one; empty where the fact is none of these.
