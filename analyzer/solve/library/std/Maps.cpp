@@ -132,14 +132,19 @@ Value freshValue(const Machine &machine, Name type) {
   }
 }
 
+// What a caller has put there, under `key` or one that is not known.
+Value heldOutside(Machine &machine, const Value &map, Name key) {
+  return machine.memory.symbolic(machine.types.inner(map->type),
+                                 applyTerm(op::entry, {map->origin, textTerm(key)}),
+                                 Name(map->function.str() + key.str()));
+}
+
 // What an entry holds that was not there, as far as `map` tells.
 Value heldByOther(Machine &machine, const Value &map, const std::optional<Name> &key) {
   if (!key)
     return unknownValue();
-  if (map->origin && key != hidden::deviceKey) // what a caller has put there
-    return machine.memory.symbolic(machine.types.inner(map->type),
-                                   applyTerm(op::entry, {map->origin, textTerm(*key)}),
-                                   Name(map->function.str() + key->str()));
+  if (map->origin && key != hidden::deviceKey)
+    return heldOutside(machine, map, *key);
   const auto any = map->fields.find(hidden::anyKey);
   if (any != map->fields.end() && any->second->fields.count(secondPart))
     return any->second->fields.at(secondPart);
@@ -189,7 +194,8 @@ Address anyEntryOf(Call &call, Row &row, const Address &where, const Value &map)
     whole.fields = {{field, mapEntry(field, held ? held : unknownValue())}};
     call.machine.memory.write(row, where, makeValue(std::move(whole)));
   } else if (!map->fields.count(field)) {
-    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, unknownValue())));
+    const Value held = map->origin ? heldOutside(call.machine, map, "[..]") : unknownValue();
+    call.machine.memory.write(row, where, withField(map, field, mapEntry(field, held)));
   }
   return where.field(field);
 }

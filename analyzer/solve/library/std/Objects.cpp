@@ -83,7 +83,18 @@ Outcomes holdsTensor(Call &call) {
   return is(call.arg(0), ValueKind::Scalar) ? call.done(scalarValue(intTerm(0))) : holds(call);
 }
 
-Outcomes valueOr(Call &call) { return call.done(call.arg(is(call.arg(0), ValueKind::Null))); }
+// What it holds, and where somebody outside may have left it empty, also what is taken then.
+Outcomes valueOr(Call &call) {
+  const Value asked = holdsSomething(call.row, call.arg(0));
+  const Term term = is(asked, ValueKind::Scalar) ? asked->term : nullptr;
+  Outcomes outcomes;
+  for (const std::size_t i : {0, 1}) {
+    Row row = call.row;
+    if (term ? row.assume(term, i == 0) : i == is(call.arg(0), ValueKind::Null))
+      outcomes.push_back({std::move(row), call.arg(i)});
+  }
+  return outcomes;
+}
 
 // A wrapper of one value; several are a list.
 std::optional<Outcomes> makeWrapped(const Making &making, const Effect &) {
