@@ -1,0 +1,1 @@
+"""Small implicit feedback toolbox."""
