@@ -100,10 +100,10 @@ Value joinValues(const Value &a, const Value &b, Term phi) {
 Value joinValues(const Value &a, const Value &b, Term phi, JoinedNumbers &numbers) {
   if (same(a, b))
     return a;
+  if ((isSomePart(a) || isSomePart(b)) && a->address == b->address)
+    return somePartOf(a->address);
   if (a->kind != b->kind)
-    return a->address == b->address && isSomePart(a)   ? a
-           : a->address == b->address && isSomePart(b) ? b
-                                                       : unknownValue();
+    return unknownValue();
   switch (a->kind) {
   case ValueKind::Scalar: {
     Value &joined = numbers[{a->term, b->term}];

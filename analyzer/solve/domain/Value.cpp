@@ -137,9 +137,10 @@ Value withIdentity(Term identity) {
   return makeValue(std::move(data));
 }
 
-Value somePartOf(const Address &object) {
+Value somePartOf(const Address &object, Term name) {
   ValueData data;
   data.address = object;
+  data.term = name;
   return makeValue(std::move(data));
 }
 

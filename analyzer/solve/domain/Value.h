@@ -132,8 +132,9 @@ Value unknownValue();
 Value openValue(Term origin, Name text, int rank = unknownRank, Name holds = {});
 /// What is not known, but can be told from other values that are not.
 Value withIdentity(Term identity);
-/// The object at `object` or what it holds, it is not known which: what is found in it under any name.
-Value somePartOf(const Address &object);
+/// The object at `object` or what it holds, it is not known which: what is found in it under the name `name`,
+/// where that is told from others.
+Value somePartOf(const Address &object, Term name = nullptr);
 bool isSomePart(const Value &value);
 Value nullValue();
 Value scalarValue(Term term);

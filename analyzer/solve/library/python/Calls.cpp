@@ -249,6 +249,9 @@ Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given,
     if (findMethod(machine, object->type, "__call__") || object->fields.count("__call__"))
       return callMethod(call, std::move(row), called, "__call__", given);
   }
+  if (isSomePart(callee))
+    if (std::optional<Outcomes> outcomes = callAnyMethod(call, row, callee, given))
+      return std::move(*outcomes);
   ++machine.solution.stats.unknownCalls["(callable that is not known)"];
   meetLoss(call, row, given);
   return done(row, madeByOpen(call, row, callee, given));

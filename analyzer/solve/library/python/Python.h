@@ -70,6 +70,9 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
 /// What operator `name` of LibTorch returns. `args` start with the tensor; max, min and median of a dimension
 /// return a pair.
 Name resultTypeOf(std::string_view name, const std::vector<Argument> &args, bool hasDim);
+/// Calls what was found in an object under a name that is not known: each of its methods that take the
+/// arguments.
+std::optional<Outcomes> callAnyMethod(Call &call, const Row &row, const Value &part, const Given &given);
 /// Calls a value: a function, a class, a bound method, a module.
 Outcomes callValue(Call &call, Row row, const Value &callee, const Given &given, const Argument &written);
 /// Runs a module with the hooks that it and its layers have.

@@ -15,7 +15,8 @@
 namespace devicetidy::python {
 namespace {
 
-constexpr int mostNested = 3; ///< of objects in objects that settings are kept in
+constexpr int mostNested = 3;          ///< of objects in objects that settings are kept in
+constexpr std::size_t mostMethods = 4; ///< that somebody outside chooses one of
 
 bool isClass(const Value &type) {
   return is(type, ValueKind::List) ? std::all_of(type->elements.begin(), type->elements.end(), isClass)
@@ -141,13 +142,26 @@ Value isCallable(const Call &call, const Value &value) {
 }
 
 // Whatever getattr finds under a name that is not known, in an object that is no module.
-Value anyPartOf(const Call &call, const Value &object) {
+Value anyPartOf(const Call &call, const Value &object, const Value &name) {
   const Value held = behind(call, object);
   if (isSomePart(object))
     return object;
   const bool isPlain = is(object, ValueKind::Address) && is(held, ValueKind::Record) &&
                        call.machine.types.isProject(held->type) && !call.machine.types.isModule(held->type);
-  return isPlain ? somePartOf(object->address) : unknownValue();
+  return isPlain ? somePartOf(object->address, name->term ? call.row.resolve(name->term) : name->origin)
+                 : unknownValue();
+}
+
+// Can somebody outside choose the method by its name, for a call with these arguments?
+bool mayTake(const Function &method, const Given &given) {
+  const std::string_view name = lastPart(method.name.view());
+  const std::size_t count = given.positional.size() + given.named.size();
+  const auto parameters = method.locals.begin();
+  const auto needed = static_cast<std::size_t>( // the others have a default
+      std::count_if(parameters, parameters + method.paramCount,
+                    [](const Variable &each) { return !each.isConst && each.name.view()[0] != '*'; }));
+  return method.hasBody && !method.isStatic && !given.isOpen && !name.empty() && name[0] != '_' &&
+         name[0] != '@' && needed <= count && count <= method.paramCount;
 }
 
 // setattr under a name that is not known: what somebody outside gives may be for any attribute, and for those
@@ -172,6 +186,28 @@ Value entriesOf(const Call &call, const Value &object) {
 }
 
 } // namespace
+
+std::optional<Outcomes> callAnyMethod(Call &call, const Row &row, const Value &part, const Given &given) {
+  const Value held = call.machine.memory.read(row, part->address);
+  const Type *type = call.machine.program.type(held->type);
+  std::vector<const Function *> methods;
+  for (Name id : type ? type->methods : std::vector<Name>())
+    if (const Function *method = call.machine.program.function(id); method && mayTake(*method, given))
+      methods.push_back(method);
+  const Term asked = part->term;
+  if (methods.empty() || methods.size() > mostMethods || !asked || applies(asked, op::concat))
+    return std::nullopt; // of a name that is made some of the methods may be meant
+  Outcomes outcomes;
+  for (const Function *method : methods) {
+    Row chosen = row;
+    const Name name(lastPart(method->name.view()));
+    if (!chosen.assume(applyTerm(op::equal, {asked, textTerm(name)}), 1))
+      continue;
+    for (Outcome &each : callFunction(call, std::move(chosen), *method, nullptr, part->address, given))
+      outcomes.push_back(std::move(each));
+  }
+  return outcomes;
+}
 
 void chooseAttributes(Machine &machine, Row &row, const Address &object, int nesting) {
   const Value held = machine.memory.read(row, object);
@@ -215,7 +251,7 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
     setAnyAttribute(call, row, args[0].value, args[2].value);
   if (!attribute)
     return done(row, name == "setattr"   ? nullValue()
-                     : name == "getattr" ? anyPartOf(call, args[0].value)
+                     : name == "getattr" ? anyPartOf(call, args[0].value, args[1].value)
                                          : unknownValue());
   if (name == "hasattr")
     return done(row, hasAttribute(call, args[0].value, *attribute));
