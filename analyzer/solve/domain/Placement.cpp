@@ -61,8 +61,8 @@ bool isChosenGpu(const Placement &placement) {
 }
 
 Verdict compareSymbol(const Placement &symbol, const Placement &other) {
-  if (other.kind == PlacementKind::Cuda && symbol.index && other.index == symbol.index) // a number is its GPU
-    return Verdict::Same;
+  if (other.kind == PlacementKind::Cuda && symbol.index && isIndexOf(other.index, symbol.index))
+    return Verdict::Same; // a number is its GPU, and so is where it was found
   // Code that asks whether a tensor is on CUDA has not put it there.
   const bool isAsked = other.kind == PlacementKind::Cuda && applies(other.index, op::indexOf);
   if (symbol.role == SymbolRole::Saved ||
