@@ -338,7 +338,8 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
     if (is(held, ValueKind::Record) || (isOfPython && is(held, ValueKind::List)))
       untouched.push_back(heap);
   });
-  const std::set<RootId> left = isOfPython ? std::set<RootId>() : leftUnregistered(object);
+  const bool isForOthers = type && !isOfPython && !isMadeHereOnly(type->constructors);
+  const std::set<RootId> left = isForOthers ? leftUnregistered(object) : std::set<RootId>();
   if (handsOutModules)
     for (RootId heap : untouched)
       if (left.count(heap) == 0)
@@ -349,6 +350,14 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
   for (auto field = data.fields.begin(); field != data.fields.end();)
     field = isChanged(field->first) ? data.fields.erase(field) : std::next(field);
   row.store.set(root, makeValue(std::move(data)));
+}
+
+// Of a class that no other unit sees the calls in this one are all that there are.
+bool EntryStates::isMadeHereOnly(const std::vector<Name> &constructors) const {
+  return std::any_of(constructors.begin(), constructors.end(), [&](Name id) {
+    const Function *constructor = machine.program.function(id);
+    return constructor && constructor->isPrivate;
+  });
 }
 
 RootId EntryStates::reset(Row &row, Name id) {

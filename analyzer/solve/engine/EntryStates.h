@@ -49,6 +49,7 @@ private:
   bool changesInside(Name type) const;
   Row bindParameters(const Function &function, Row row);
   void release(Row &row, RootId heap, Term origin);
+  bool isMadeHereOnly(const std::vector<Name> &constructors) const;
 
   Machine &machine;
   const Usage &usage;

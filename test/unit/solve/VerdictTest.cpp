@@ -22,11 +22,11 @@ const std::string page = R"(
 | cpu | same | definite | definite | definite | definite | definite | likely | latent | latent | silent | silent |
 | CUDA | definite | next table | next table | next table | silent | definite | likely | latent | latent | likely | silent |
 | chosen GPU | definite | next table | next table | next table | silent | definite | latent | latent | latent | likely | silent |
-| found on CUDA | definite | next table | next table | next table | silent | definite | open | open | open | open | silent |
+| found on CUDA | definite | next table | next table | next table | silent | definite | open | same / open | open | open | silent |
 | other accelerator | definite | silent | silent | silent | same / silent | definite | likely | latent | latent | likely | silent |
 | meta | definite | definite | definite | definite | definite | same | likely | latent | latent | likely | silent |
 | device choice | likely | likely | latent | open | likely | likely | same / open | open | open | likely | silent |
-| tensor from outside | latent | latent | latent | open | latent | latent | open | same / open | open | open | silent |
+| tensor from outside | latent | latent | latent | same / open | latent | latent | open | same / open | open | open | silent |
 | module from outside | latent | latent | latent | open | latent | latent | open | open | same / open | open | silent |
 | saved | silent | likely | likely | open | likely | likely | likely | open | open | same / open | silent |
 | unknown | silent | silent | silent | silent | silent | silent | silent | silent | silent | silent | silent |
@@ -128,7 +128,13 @@ struct Cell {
     const std::size_t slash = text.find(" / ");
     if (slash == std::string::npos)
       return text;
-    return a == b ? text.substr(0, slash) : text.substr(slash + 3);
+    return a == b || isFound(a, b) || isFound(b, a) ? text.substr(0, slash) : text.substr(slash + 3);
+  }
+
+  /// Is it where the tensor was found?
+  static bool isFound(const Placement &gpu, const Placement &tensor) {
+    return gpu.kind == PlacementKind::Cuda && tensor.index &&
+           gpu.index == applyTerm(op::indexOf, {tensor.index});
   }
 };
 

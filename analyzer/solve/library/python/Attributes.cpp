@@ -125,8 +125,6 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     const bool isBuffer = is(value, ValueKind::Tensor) && record->fields.count(Name(bufferMark + name));
     return done(row, isBuffer ? machine.memory.snapshot(row, value) : value);
   }
-  if (record->fields.count(Name(anyOption)))
-    return done(row, optionOf(name));
   if (name == "__class__")
     return done(row, machine.types.isProject(record->type)
                          ? libraryFunction(Name(std::string(classPrefix) + record->type.str()))
@@ -163,6 +161,8 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
     given.positional.push_back({scalarValue(textTerm(Name(name))), {}});
     return callFunction(call, std::move(row), *other, nullptr, self, given);
   }
+  if (record->fields.count(Name(anyOption)))
+    return done(row, optionOf(name));
   if (isOneOf(record->type.view(), {"std::tuple<at::Tensor, at::Tensor>"}))
     return done(row, unknownValue());
   if (record->origin && machine.types.hasUnknownBase(record->type) &&

@@ -106,7 +106,8 @@ void setFields(Call &call, Row &row, Name type, const Address &where, const Give
   for (std::size_t i = 0; known && i < given.positional.size() && i < known->fields.size(); ++i)
     call.machine.memory.write(row, where.field(known->fields[i].name), given.positional[i].value);
   for (const auto &[name, argument] : given.named)
-    call.machine.memory.write(row, where.field(name), argument.value);
+    if (name.view() != anyOption)
+      call.machine.memory.write(row, where.field(name), argument.value);
 }
 
 bool isEnumeration(const Types &types, Name type) {

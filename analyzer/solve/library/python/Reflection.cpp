@@ -166,9 +166,10 @@ bool mayTake(const Function &method, const Given &given) {
 
 // setattr under a name that is not known: what somebody outside gives may be for any attribute, and for those
 // of any part of the object.
-void setAnyAttribute(const Call &call, Row &row, const Value &object, const Value &given) {
+void setAnyAttribute(const Call &call, Row &row, const Value &object, const Value &name, const Value &given) {
   if (!is(given, ValueKind::Unknown))
     return;
+  row.guessed |= !isOpen(name) && !isOpen(given); // else the program may have made them, and knows better
   const bool isObject = is(object, ValueKind::Address) && is(behind(call, object), ValueKind::Record);
   if (isObject || isSomePart(object))
     chooseAttributes(call.machine, row, object->address, isObject ? 0 : mostNested);
@@ -203,6 +204,7 @@ std::optional<Outcomes> callAnyMethod(Call &call, const Row &row, const Value &p
     const Name name(lastPart(method->name.view()));
     if (!chosen.assume(applyTerm(op::equal, {asked, textTerm(name)}), 1))
       continue;
+    chosen.guessed = true; // they may be names of some of them only
     for (Outcome &each : callFunction(call, std::move(chosen), *method, nullptr, part->address, given))
       outcomes.push_back(std::move(each));
   }
@@ -248,7 +250,7 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
   if (!attribute && name == "setattr" && args.size() > 2 && is(args[2].value, ValueKind::Address))
     attribute = "attribute " + std::to_string(args[2].value->address.root);
   if (!attribute && name == "setattr" && args.size() > 2)
-    setAnyAttribute(call, row, args[0].value, args[2].value);
+    setAnyAttribute(call, row, args[0].value, args[1].value, args[2].value);
   if (!attribute)
     return done(row, name == "setattr"   ? nullValue()
                      : name == "getattr" ? anyPartOf(call, args[0].value, args[1].value)
