@@ -37,7 +37,7 @@ std::string nameOf(Name type) {
 Value moved(Call &call, Row &row, const Value &value, const Placement &to, int depth);
 
 // A list or dictionary of the same kind, of what is moved.
-Value movedParts(Call &call, Row &row, Value held, const Placement &to, int depth) {
+Value movedParts(Call &call, Row &row, const Value &held, const Placement &to, int depth) {
   ValueData data = *held;
   for (auto *parts : {&data.elements, &data.summary})
     for (Value &each : *parts)

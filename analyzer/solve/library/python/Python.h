@@ -153,7 +153,7 @@ Value hasOwnAttribute(const Call &call, const Value &object, const std::string &
 /// What `vars`, the attributes of an object, holds, as a dictionary.
 Value attributesOf(const Call &call, const Value &vars);
 /// vars.update(..)
-Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &given);
+Outcomes setAttributes(Call &call, const Row &row, const Value &vars, const Given &given);
 /// What a loop over `value` goes through, as the address of a list.
 Value iterable(Call &call, Row &row, const Value &value);
 

@@ -281,7 +281,7 @@ Value hasOwnAttribute(const Call &call, const Value &object, const std::string &
 
 Value attributesOf(const Call &call, const Value &vars) { return entriesOf(call, vars->fields.at("object")); }
 
-Outcomes setAttributes(Call &call, Row row, const Value &vars, const Given &given) {
+Outcomes setAttributes(Call &call, const Row &row, const Value &vars, const Given &given) {
   std::map<Name, Value> entries;
   for (const Argument &each : given.positional)
     if (const Value from = behind(call, each.value); isDict(from))

@@ -101,6 +101,7 @@ std::optional<Outcomes> makeWrapped(const Making &making, const Effect &) {
   if (making.args.size() <= 1)
     return making.done(making.args.empty() ? nullValue() : making.arg(0));
   std::vector<Value> values;
+  values.reserve(making.args.size());
   for (const Argument &arg : making.args)
     values.push_back(arg.value);
   return making.done(listValue(making.type, std::move(values)));
