@@ -139,6 +139,7 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   std::vector<Value> tuples;
   for (std::size_t i = 0; isKnown && i < count && !lists.empty(); ++i) {
     std::vector<Value> tuple;
+    tuple.reserve(columns.size());
     for (const auto &column : columns)
       tuple.push_back(column[i]);
     tuples.push_back(tupleValue(std::move(tuple)));
@@ -253,9 +254,11 @@ std::optional<Outcomes> onIterated(Call &call, Row &row, const std::string &name
   Call inner{call.machine, call.frame, row, call.fact, call.first};
   std::optional<Outcomes> iterated;
   std::size_t at = 0;
-  for (; at < given.positional.size() && (at == 0 || name == "zip"); ++at)
-    if ((iterated = callSpecial(inner, given.positional[at], "__iter__", {})))
+  for (; at < given.positional.size() && (at == 0 || name == "zip"); ++at) {
+    iterated = callSpecial(inner, given.positional[at], "__iter__", {});
+    if (iterated)
       break;
+  }
   if (!iterated)
     return std::nullopt;
   Outcomes outcomes;
