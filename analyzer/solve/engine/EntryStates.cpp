@@ -352,7 +352,7 @@ void EntryStates::forget(Row &row, RootId root, const std::function<bool(Name)> 
   row.store.set(root, makeValue(std::move(data)));
 }
 
-// Of a class that no other unit sees the calls in this one are all that there are.
+// Of a class that no other unit sees, or can make, the calls in this one are all that there are.
 bool EntryStates::isMadeHereOnly(const std::vector<Name> &constructors) const {
   return std::any_of(constructors.begin(), constructors.end(), [&](Name id) {
     const Function *constructor = machine.program.function(id);

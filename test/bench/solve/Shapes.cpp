@@ -178,7 +178,7 @@ const std::vector<Shape> &shapes() {
       {"list slots", listSlots, {125, 250, 500, 1000, 2000}},
       {"moved tensors", movedTensors, {25, 50, 100, 200}},
       {"loops in a row", loopsInARow, {25, 50, 100, 200}},
-      {"globals", globals, {35, 70, 140, 280}}, // bounds::contextsPerFunction is 300
+      {"globals", globals, {35, 70, 140, 280}}, // below bounds::contextsPerFunction
   };
   return all;
 }
