@@ -25,14 +25,14 @@ def labelled(path):
 
 def findings_of(tool, program, level):
     """The findings in a file, or in the files of a folder, by file."""
-    command = [tool, "--format=json", "--quiet", "--source-root", str(program if program.is_dir() else program.parent),
-               "--level", level, str(program)]
+    root = program if program.is_dir() else program.parent
+    command = [tool, "--format=json", "--quiet", "--source-root", str(root), "--level", level, str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
     findings = collections.defaultdict(list)
     for finding in json.loads(done.stdout)["findings"]:
-        findings[Path(finding["file"]).name].append(finding)
+        findings[root / finding["file"]].append(finding)
     return findings
 
 
@@ -83,7 +83,7 @@ def main():
     for program in map(Path.resolve, options.files):
         findings = findings_of(options.tool, program, options.level)
         for path in sorted(program.rglob("*.py")) if program.is_dir() else [program]:
-            counts.update(compare(path, findings[path.name], options.verbose))
+            counts.update(compare(path, findings[path], options.verbose))
     recall = 100 * counts["found"] / max(1, counts["found"] + counts["missed"])
     precision = 100 * counts["found"] / max(1, counts["found"] + counts["false"])
     print(f"{counts['found']} found, {counts['missed']} missed, {counts['false']} false: "

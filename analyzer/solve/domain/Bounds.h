@@ -14,7 +14,7 @@
 namespace devicetidy {
 
 namespace bounds {
-constexpr std::size_t rowsPerBlock = 16; ///< rows kept apart at one point
+constexpr std::size_t rowsPerBlock = 24; ///< rows kept apart at one point
 constexpr std::size_t rowsBeforeScalarsMerge = 4;
 constexpr std::size_t rowsPerOutcome = 6; ///< rows a call may return
 constexpr unsigned callDepth = 24;

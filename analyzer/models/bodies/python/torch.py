@@ -106,6 +106,25 @@ def exporting():
     return False
 
 
+@dt.models(
+    "torch.no_grad",
+    "torch.enable_grad",
+    "torch.inference_mode",
+    "torch.set_grad_enabled",
+    "torch.autocast",
+    "torch.amp.autocast",
+    "torch.cuda.amp.autocast",
+)
+class Mode:
+    """A context that also decorates: the function stays what it is."""
+
+    def __init__(self, *values, **options):
+        super().__init__()
+
+    def __call__(self, function):
+        return function
+
+
 @dt.models("torch.broadcast_tensors", "torch.functional.broadcast_tensors")
 def broadcast_tensors(*tensors):
     return tuple([each.reshape(-1) for each in tensors])

@@ -46,7 +46,8 @@ class Distribution:
         given = [*parameters, *named.values()]
         self.isKnown = given and "logits" not in named  # which is no number
         self.inner = [each for each in given if isinstance(each, Distribution)]
-        self.tensors = self.inner[0].tensors if self.inner else [each for each in given if torch.is_tensor(each)]
+        of_inner = [tensor for each in self.inner for tensor in each.tensors]
+        self.tensors = of_inner if self.inner else [each for each in given if torch.is_tensor(each)]
 
     def sample(self, *shapes, sample_shape=None, **options):
         return drawn(self.tensors, shapes, sample_shape) if self.tensors or self.isKnown else dt.unknown()

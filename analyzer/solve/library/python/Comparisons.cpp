@@ -17,6 +17,8 @@ namespace {
 
 using models::Effect;
 
+constexpr std::size_t mostTexts = 6; ///< that a text is asked to be among
+
 bool isSomething(const Value &value) {
   return is(value, ValueKind::Tensor) || is(value, ValueKind::Address) || is(value, ValueKind::Device) ||
          is(value, ValueKind::List) || is(value, ValueKind::Function) || is(value, ValueKind::Record);
@@ -174,6 +176,39 @@ Value deviceOfType(const Call &call, const Value &type, const Value &other) {
   return asChosenDevice(openValue(type->origin->args[0], Name(written.substr(0, written.rfind('.')))));
 }
 
+// `value`, or what tells it from others where it is not known.
+Value asAsked(Call &call, const Value &value, const Value &other) {
+  const bool isOpenQuestion = is(value, ValueKind::Unknown) && is(other, ValueKind::Scalar) &&
+                              call.addressOf(2).valid() && !call.frame.function.isModel;
+  return isOpenQuestion ? scalarValue(identityOf(call, value, 2)) : value;
+}
+
+// text in ("a", "b"): one of them, or none. Nothing where that is known, or no such question.
+Outcomes oneOfTexts(Call &call, const Value &text, const Value &container, bool isAsked) {
+  const auto texts = isDict(behind(call, container)) ? std::nullopt : elementsOf(call, container);
+  if (!texts || texts->empty() || texts->size() > mostTexts || textOf(call, text) ||
+      !std::all_of(texts->begin(), texts->end(), [&](const Value &each) { return textOf(call, each); }))
+    return {};
+  const Value asked = asAsked(call, text, texts->front());
+  Outcomes outcomes;
+  bool canBeNone = true;
+  Row other = call.row;
+  for (const Value &each : *texts) {
+    const Value isIt = onValues(call, "==", asked, each);
+    if (!is(isIt, ValueKind::Scalar))
+      return {};
+    Row row = other;
+    if (row.assume(isIt->term, 1))
+      outcomes.push_back({std::move(row), scalarValue(intTerm(isAsked))});
+    canBeNone = canBeNone && other.assume(isIt->term, 0);
+    if (!canBeNone)
+      break;
+  }
+  if (canBeNone)
+    outcomes.push_back({std::move(other), scalarValue(intTerm(!isAsked))});
+  return outcomes;
+}
+
 std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   left.value = deviceOfType(call, left.value, right.value);
@@ -188,6 +223,8 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
         each.result = how == "in" ? each.result : negated(each.result);
       return outcomes;
     }
+    if (Outcomes outcomes = oneOfTexts(call, left.value, right.value, how == "in"); !outcomes.empty())
+      return outcomes;
     const Value result = answered(call, contains(call, right.value, left.value));
     return call.done(how == "in" ? result : negated(result));
   }
@@ -211,11 +248,7 @@ std::optional<Outcomes> compareWord(Call &call, const Effect &) {
   }
   if ((how == "==" || how == "!=") && areOfDifferentKinds(left.value, right.value))
     return call.done(scalarValue(intTerm(how == "!=")));
-  const bool isOpenQuestion = is(left.value, ValueKind::Unknown) && is(right.value, ValueKind::Scalar) &&
-                              call.addressOf(2).valid() && !call.frame.function.isModel;
-  return call.done(answered(
-      call, onValues(call, how, isOpenQuestion ? scalarValue(identityOf(call, left.value, 2)) : left.value,
-                     right.value)));
+  return call.done(answered(call, onValues(call, how, asAsked(call, left.value, right.value), right.value)));
 }
 
 // What a pattern of `match` takes for a sequence or a mapping: texts are neither.

@@ -17,7 +17,7 @@ namespace {
 
 using models::Effect;
 
-constexpr std::size_t mostChosen = 4; ///< of a table of functions, which are all run
+constexpr std::size_t mostChosen = 12; ///< of a table whose entries are all followed
 
 std::optional<Outcomes> listWord(Call &call, const Effect &) {
   std::vector<Value> elements, others; // those with a place, and what is behind a star
@@ -99,13 +99,16 @@ Value commonEntry(const Call &call, const Value &dict) {
   return common;
 }
 
-// A table of functions: somebody outside has chosen one of them, and the same one where the key is the same.
-Outcomes chosenFunction(const Call &call, const Value &dict, const Value &key) {
+// A table of functions, objects or settings: somebody outside has chosen one of them, and the same one where
+// the key is the same.
+Outcomes chosenEntry(const Call &call, const Value &dict, const Value &key) {
   Outcomes outcomes;
   for (const auto &[name, entry] : dict->fields) {
     if (!isEntry(name))
       continue;
-    if (!is(entry, ValueKind::Function) || outcomes.size() == mostChosen)
+    const bool canBeChosen =
+        is(entry, ValueKind::Function) || is(entry, ValueKind::Address) || is(entry, ValueKind::List);
+    if (!canBeChosen || outcomes.size() == mostChosen)
       return {};
     Row row = call.row;
     const Value same = operatorValue(row, op::equal, {key, keyOf(name)}, true);
@@ -125,8 +128,7 @@ Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const V
   const auto factory = dict->fields.find(factoryField);
   if (const Value common = field == anyEntryField ? commonEntry(call, dict) : nullptr)
     return call.done(common);
-  if (Outcomes chosen = field == anyEntryField ? chosenFunction(call, dict, key) : Outcomes();
-      !chosen.empty())
+  if (Outcomes chosen = field == anyEntryField ? chosenEntry(call, dict, key) : Outcomes(); !chosen.empty())
     return chosen;
   if (factory == dict->fields.end()) {
     const Store *before = entryOf(call.frame).before;
