@@ -118,6 +118,13 @@ Outcomes chosenEntry(const Call &call, const Value &dict, const Value &key) {
   return outcomes;
 }
 
+// Settings, some of which are grouped.
+bool hasDicts(const Call &call, const Value &dict) {
+  return std::any_of(dict->fields.begin(), dict->fields.end(), [&](const auto &field) {
+    return isEntry(field.first) && is(field.second, ValueKind::Address) && isDict(behind(call, field.second));
+  });
+}
+
 // dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
 Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
                      const Operand &written) {
@@ -137,7 +144,7 @@ Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const V
                                       [](const auto &each) { return isEntry(each.first); });
     if (dict->type == dictType && (hasKey(call.row, dict, key) || (isMadeHere && isEmpty)))
       return {};
-    return call.done(unknownValue());
+    return call.done(hasDicts(call, dict) ? somePartOf(object->address) : unknownValue());
   }
   const Value make = factory->second;
   Outcomes made = callValue(call, call.row, make, {}, {make, {}, written.text, &written});
@@ -157,6 +164,8 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
       return attributeOf(call, call.row, {object, {}}, *member);
   if (isOpen(object))
     return call.done(entryOfOpen(call, call.row, object, index));
+  if (isSomePart(object))
+    return call.done(object);
   if (isOfHost(object))
     return call.done(object);
   const Value held = behind(call, object);
@@ -317,6 +326,8 @@ std::optional<Outcomes> putWord(Call &call, const Effect &) {
       return setOwnAttribute(call, call.row, {object->fields.at("object"), {}}, *attribute, {value, {}});
   if (is(object, ValueKind::Function) && object->type == environmentType)
     writeVariable(call, index, value);
+  if (isSomePart(object))
+    setAnyPart(call, call.row, object, index, value);
   if (!is(object, ValueKind::Address))
     return call.done(nullValue());
   const auto written = [&](std::size_t i) {

@@ -180,6 +180,9 @@ constexpr const char *anyOption = "?"; ///< among options: one of which the name
 Value optionOf(const std::string &name);
 /// The same of a choice that `origin` stands for.
 Value optionOf(const std::string &name, Term origin);
+/// setattr, or `object[name] = given`, under a name that is not known: what somebody outside gives may be for
+/// any attribute or entry, and for those of any part of the object.
+void setAnyPart(const Call &call, Row &row, const Value &object, const Value &name, const Value &given);
 /// The numbers, texts and devices of an object, and what it has not been given, become what the user says; so
 /// do those of objects in it, `nesting` deep.
 void chooseAttributes(Machine &machine, Row &row, const Address &object, int nesting);

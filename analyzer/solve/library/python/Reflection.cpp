@@ -164,17 +164,6 @@ bool mayTake(const Function &method, const Given &given) {
          name[0] != '@' && needed <= count && count <= method.paramCount;
 }
 
-// setattr under a name that is not known: what somebody outside gives may be for any attribute, and for those
-// of any part of the object.
-void setAnyAttribute(const Call &call, Row &row, const Value &object, const Value &name, const Value &given) {
-  if (!is(given, ValueKind::Unknown))
-    return;
-  row.guessed |= !isOpen(name) && !isOpen(given); // else the program may have made them, and knows better
-  const bool isObject = is(object, ValueKind::Address) && is(behind(call, object), ValueKind::Record);
-  if (isObject || isSomePart(object))
-    chooseAttributes(call.machine, row, object->address, isObject ? 0 : mostNested);
-}
-
 // The attributes of an object as entries of a dictionary.
 Value entriesOf(const Call &call, const Value &object) {
   std::map<Name, Value> entries;
@@ -211,6 +200,15 @@ std::optional<Outcomes> callAnyMethod(Call &call, const Row &row, const Value &p
   return outcomes;
 }
 
+void setAnyPart(const Call &call, Row &row, const Value &object, const Value &name, const Value &given) {
+  if (!is(given, ValueKind::Unknown))
+    return;
+  row.guessed |= !isOpen(name) && !isOpen(given); // else the program may have made them, and knows better
+  const bool isObject = is(object, ValueKind::Address) && is(behind(call, object), ValueKind::Record);
+  if (isObject || isSomePart(object))
+    chooseAttributes(call.machine, row, object->address, isObject ? 0 : mostNested);
+}
+
 void chooseAttributes(Machine &machine, Row &row, const Address &object, int nesting) {
   const Value held = machine.memory.read(row, object);
   ValueData data = *held;
@@ -218,7 +216,7 @@ void chooseAttributes(Machine &machine, Row &row, const Address &object, int nes
     if (is(value, ValueKind::Null))
       value = unknownValue();
     else if (is(value, ValueKind::Scalar) || is(value, ValueKind::Device))
-      value = optionOf(field.str());
+      value = optionOf(isEntry(field) ? field.str().substr(1, field.view().size() - 2) : field.str());
     else if (nesting > 0 && is(value, ValueKind::Address) &&
              is(machine.memory.read(row, value->address), ValueKind::Record))
       chooseAttributes(machine, row, value->address, nesting - 1);
@@ -250,7 +248,7 @@ std::optional<Outcomes> reflected(Call &call, Row &row, const std::string &name,
   if (!attribute && name == "setattr" && args.size() > 2 && is(args[2].value, ValueKind::Address))
     attribute = "attribute " + std::to_string(args[2].value->address.root);
   if (!attribute && name == "setattr" && args.size() > 2)
-    setAnyAttribute(call, row, args[0].value, args[1].value, args[2].value);
+    setAnyPart(call, row, args[0].value, args[1].value, args[2].value);
   if (!attribute)
     return done(row, name == "setattr"   ? nullValue()
                      : name == "getattr" ? anyPartOf(call, args[0].value, args[1].value)
