@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 namespace devicetidy {
 namespace {
@@ -41,49 +40,24 @@ void dropMute(std::vector<Row> &rows) {
       rows.erase(std::remove_if(rows.begin(), rows.end(), isMute), rows.end());
 }
 
-std::vector<Condition> sortedConditions(const Row &row) {
-  std::vector<Condition> sorted = row.known;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted;
-}
-
-// How many conditions of the one are otherwise in the other? Both are sorted.
-std::size_t countDenied(const std::vector<Condition> &ones, const std::vector<Condition> &others) {
-  std::size_t count = 0;
-  for (auto one = ones.begin(), other = others.begin(); one != ones.end() && other != others.end();) {
-    count += one->first == other->first && one->second != other->second;
-    ++(one->first < other->first || (one->first == other->first && one->second < other->second) ? one
-                                                                                                : other);
-  }
-  return count;
-}
-
-// What a join forgets: where there is a GPU, of which there is something to tell; what is on GPUs or may be,
-// and what is called; what is on the CPU; conditions of one row that do not hold in the other.
-struct Loss {
-  std::size_t ways = 0, places = 0, onCpu = 0, conditions = 0;
-  bool operator<(const Loss &other) const {
-    return std::tie(ways, places, onCpu, conditions) <
-           std::tie(other.ways, other.places, other.onCpu, other.conditions);
-  }
-};
-
 // What one row has in one place: rows with the same `value` there are alike.
 struct Cell {
-  std::uint64_t value = 0;
-  std::size_t onGpus = 0, called = 0, onCpu = 0;
+  std::size_t value = 0;
+  bool isOnGpu = false; ///< or may be
 };
 
-void addAll(Cell &cell, const Value &value) {
-  if ((is(value, ValueKind::Tensor) && !value->address.valid()) || is(value, ValueKind::Device))
-    ++(value->placement.kind == PlacementKind::Cpu ? cell.onCpu : cell.onGpus);
-  else if (is(value, ValueKind::Address) || is(value, ValueKind::Function))
-    ++cell.called;
-  for (const auto &[name, field] : value->fields)
-    addAll(cell, field);
-  for (const auto *part : {&value->elements, &value->summary})
-    for (const Value &element : *part)
-      addAll(cell, element);
+bool tellsOfGpus(const Value &value) {
+  if (!value || !value->deviceHash)
+    return false;
+  const bool hasPlace =
+      (is(value, ValueKind::Tensor) && !value->address.valid()) || is(value, ValueKind::Device);
+  const auto isTold = [](const auto &values) {
+    return std::any_of(values.begin(), values.end(), tellsOfGpus);
+  };
+  return (hasPlace && value->placement.kind != PlacementKind::Cpu) || isTold(value->elements) ||
+         isTold(value->summary) ||
+         std::any_of(value->fields.begin(), value->fields.end(),
+                     [](const auto &field) { return tellsOfGpus(field.second); });
 }
 
 using Column = std::vector<Cell>; ///< of each row
@@ -151,115 +125,84 @@ private:
   }
 
   void addColumn(const std::vector<Value> &values) {
-    std::map<std::uint64_t, Cell> cells; // of each value
-    std::vector<std::uint64_t> division;
-    Column column;
-    for (const Value &value : values) {
-      const auto [cell, isNew] = cells.try_emplace(value ? value->placeHash : 0);
-      if (isNew && value)
-        addAll(cell->second, value);
-      if (isNew)
-        cell->second.value = cells.size();
-      division.push_back(cell->second.value);
-      column.push_back(cell->second);
-    }
-    Column &whole = byDivision.try_emplace(std::move(division), values.size()).first->second;
-    for (std::size_t i = 0; i < column.size(); ++i) {
-      whole[i].value = column[i].value;
-      whole[i].onGpus += column[i].onGpus;
-      whole[i].called += column[i].called;
-      whole[i].onCpu += column[i].onCpu;
-    }
+    std::map<std::uint64_t, std::size_t> numbers; // of each value
+    std::vector<std::size_t> division;
+    for (const Value &value : values)
+      division.push_back(numbers.try_emplace(value ? value->placeHash : 0, numbers.size()).first->second);
+    Column &column = byDivision.try_emplace(division, values.size()).first->second;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      column[i] = {division[i], column[i].isOnGpu || tellsOfGpus(values[i])};
   }
 
-  std::map<std::vector<std::uint64_t>, Column> byDivision;
+  std::map<std::vector<std::size_t>, Column> byDivision;
 };
 
-// Joins the two rows that lose least, into the first; of several such pairs the last.
-class Merging {
+// Chooses rows so that whatever some row has, one of the chosen has: each value in each place, each condition,
+// and each two conditions, as far as that goes. Those without a GPU come last: there is nothing to tell of
+// them.
+class Choice {
 public:
-  Merging(std::vector<Row> &rows, Term phi)
-      : rows(rows), phi(phi), columns(Differences(rows).columns()), isThere(rows.size(), true),
-        nearest(rows.size()), losses(rows.size()) {
-    for (const Row &row : rows)
-      conditions.push_back(sortedConditions(row));
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      weigh(i);
-  }
-
-  void joinTwo() {
-    std::size_t second = 0;
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      if (hasNearest(i) && (second == 0 || !(leastOf(second) < leastOf(i))))
-        second = i;
-    const std::size_t first = nearest[second];
-    rows[first] = joinRows(rows[first], rows[second], phi, /*keepsObjects=*/false);
-    conditions[first] = sortedConditions(rows[first]);
-    isThere[second] = false;
-    for (Column &column : columns)
-      if (column[first].value != column[second].value)
-        column[first] = {++joined}; // where nothing more can be lost
-    weigh(first);
-    for (std::size_t i = first + 1; i < rows.size(); ++i)
-      if (isThere[i]) {
-        losses[i][first] = lossOf(i, first);
-        if (nearest[i] == first || nearest[i] == second)
-          findNearest(i);
-        else if (losses[i][first] < leastOf(i))
-          nearest[i] = first;
+  explicit Choice(const std::vector<Row> &rows) : features(rows.size()), isOfGpus(rows.size()) {
+    for (const Column &column : Differences(rows).columns())
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        features[i].push_back(places + column[i].value);
+        isOfGpus[i] = isOfGpus[i] || column[i].isOnGpu;
+        next = std::max(next, places + column[i].value + 1);
+        if (i + 1 == rows.size())
+          places = next;
       }
+    std::map<Condition, std::size_t> numbers;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (const Condition &condition : rows[i].known)
+        features[i].push_back(places + numbers.try_emplace(condition, numbers.size()).first->second);
+    count = places + numbers.size();
+    isCovered.resize(count * count);
   }
 
-  /// Takes away the rows that have been joined into others.
-  void finish() {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (isThere[i] && kept++ != i)
-        rows[kept - 1] = std::move(rows[i]);
-    rows.resize(kept);
+  std::vector<std::size_t> best(std::size_t cap) {
+    std::vector<bool> isChosen(features.size());
+    std::vector<std::size_t> chosen;
+    while (chosen.size() < cap) {
+      std::size_t best = features.size();
+      std::pair<bool, std::size_t> most;
+      for (std::size_t i = 0; i < features.size(); ++i)
+        if (const std::pair<bool, std::size_t> gain(isOfGpus[i], gainOf(i));
+            !isChosen[i] && (best == features.size() || most < gain)) {
+          best = i;
+          most = gain;
+        }
+      isChosen[best] = true;
+      cover(best);
+      chosen.push_back(best);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
   }
 
 private:
-  Loss lossOf(std::size_t i, std::size_t j) const {
-    Loss loss;
-    for (const Column &column : columns) {
-      const Cell &a = column[i], &b = column[j];
-      loss.ways |= a.onGpus + b.onGpus != 0;
-      if (a.value == b.value)
-        continue;
-      loss.places += a.onGpus + b.onGpus + a.called + b.called;
-      loss.onCpu += a.onCpu + b.onCpu;
+  // Pairs of places say nothing that pairs of the conditions which they come from do not.
+  template <typename Visitor> void forEachPair(std::size_t row, Visitor visit) {
+    for (const std::size_t a : features[row]) {
+      visit(a * count + a);
+      for (const std::size_t b : features[row])
+        if (places <= a && a < b)
+          visit(a * count + b);
     }
-    loss.conditions = countDenied(conditions[i], conditions[j]);
-    return loss;
   }
 
-  bool hasNearest(std::size_t i) const { return isThere[i] && nearest[i] < i; }
-  const Loss &leastOf(std::size_t i) const { return losses[i][nearest[i]]; }
-
-  void weigh(std::size_t i) {
-    losses[i].assign(i, {});
-    for (std::size_t j = 0; j < i; ++j)
-      if (isThere[j])
-        losses[i][j] = lossOf(i, j);
-    findNearest(i);
+  std::size_t gainOf(std::size_t row) {
+    std::size_t gain = 0;
+    forEachPair(row, [&](std::size_t pair) { gain += !isCovered[pair]; });
+    return gain;
   }
 
-  void findNearest(std::size_t i) {
-    nearest[i] = i;
-    for (std::size_t j = 0; j < i; ++j)
-      if (isThere[j] && (nearest[i] == i || !(leastOf(i) < losses[i][j])))
-        nearest[i] = j;
+  void cover(std::size_t row) {
+    forEachPair(row, [&](std::size_t pair) { isCovered[pair] = true; });
   }
 
-  std::vector<Row> &rows;
-  const Term phi;
-  std::vector<Column> columns;
-  std::vector<std::vector<Condition>> conditions; ///< of each row, sorted
-  std::vector<bool> isThere;
-  std::vector<std::size_t> nearest; ///< of each row: which before it loses least; itself where there is none
-  std::vector<std::vector<Loss>> losses; ///< of each row with those before it
-  std::uint64_t joined = 1U << 20U;      ///< values that no row had before
+  std::vector<std::vector<std::size_t>> features; ///< of each row: values in places, then conditions
+  std::vector<bool> isOfGpus, isCovered;
+  std::size_t places = 0, next = 0, count = 0;
 };
 
 } // namespace
@@ -274,12 +217,12 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
     mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
   if (rows.size() <= cap)
     return 0;
-  const std::size_t joins = rows.size() - cap;
-  Merging merging(rows, phi);
-  for (std::size_t i = 0; i < joins; ++i)
-    merging.joinTwo();
-  merging.finish();
-  return joins;
+  std::vector<Row> chosen;
+  for (const std::size_t i : Choice(rows).best(cap))
+    chosen.push_back(std::move(rows[i]));
+  const std::size_t left = rows.size() - cap;
+  rows = std::move(chosen);
+  return left;
 }
 
 namespace {

@@ -180,6 +180,12 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
                                                                               : held);
 }
 
+// f.__name__ of a function or class of the program.
+Value nameOf(const Value &value) {
+  const std::string_view whole = value->function.empty() ? value->type.view() : value->function.view();
+  return scalarValue(textTerm(Name(whole.substr(whole.find_last_of(":.") + 1))));
+}
+
 } // namespace
 
 Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::string &name) {
@@ -192,6 +198,8 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
                                                                : attributeOfOpen(call, row, value, name));
   if (is(value, ValueKind::Tensor))
     return ofTensor(call, std::move(row), object, name);
+  if (name == "__name__" && is(value, ValueKind::Function))
+    return done(row, nameOf(value));
   if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
     const Name type(value->type.view().substr(classPrefix.size()));
     const bool isMethod = findMethod(call.machine, type, name) || !call.machine.types.isProject(type);
