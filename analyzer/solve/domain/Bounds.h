@@ -38,7 +38,7 @@ constexpr std::size_t visitsPerBlock = 400;
 /// Facts run from `main`, constructors and initialisers, and from a function that nothing calls, until all
 /// entries have cost `factsOfEntries`. From there on both fall as the cost grows, down to one of
 /// `latestEntry` parts.
-constexpr std::size_t factsPerEntry = 4000000, factsPerOpenEntry = 200000, factsOfEntries = 2000000,
+constexpr std::size_t factsPerEntry = 2000000, factsPerOpenEntry = 200000, factsOfEntries = 2000000,
                       latestEntry = 100;
 /// Entries of files that nobody has named: of a large package each file imports most others.
 constexpr std::size_t importedEntries = 100;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <map>
+#include <queue>
 #include <set>
+#include <tuple>
 
 namespace devicetidy {
 namespace {
@@ -137,10 +139,18 @@ private:
   std::map<std::vector<std::size_t>, Column> byDivision;
 };
 
-// Chooses rows so that whatever some row has, one of the chosen has: each value in each place, each condition,
-// and each two conditions, as far as that goes. Those without a GPU come last: there is nothing to tell of
-// them.
+// Chooses rows so that whatever some row has, one of the chosen has: each value in each place, each
+// condition, and each two conditions, as far as that goes. Those without a GPU come last: there is nothing to
+// tell of them.
 class Choice {
+  struct Gain {
+    bool isOfGpus;
+    std::size_t pairs, row;
+    bool operator<(const Gain &other) const {
+      return std::tie(isOfGpus, pairs, other.row) < std::tie(other.isOfGpus, other.pairs, row);
+    }
+  };
+
 public:
   explicit Choice(const std::vector<Row> &rows) : features(rows.size()), isOfGpus(rows.size()) {
     for (const Column &column : Differences(rows).columns())
@@ -159,23 +169,23 @@ public:
     isCovered.resize(count * count);
   }
 
+  /// The most telling row first: it is run before the others, while there is time.
   std::vector<std::size_t> best(std::size_t cap) {
-    std::vector<bool> isChosen(features.size());
+    // What a row adds gets less as others are chosen: that of the one on top is counted anew.
+    std::priority_queue<Gain> gains;
+    for (std::size_t i = 0; i < features.size(); ++i)
+      gains.push(gainOf(i));
     std::vector<std::size_t> chosen;
     while (chosen.size() < cap) {
-      std::size_t best = features.size();
-      std::pair<bool, std::size_t> most;
-      for (std::size_t i = 0; i < features.size(); ++i)
-        if (const std::pair<bool, std::size_t> gain(isOfGpus[i], gainOf(i));
-            !isChosen[i] && (best == features.size() || most < gain)) {
-          best = i;
-          most = gain;
-        }
-      isChosen[best] = true;
-      cover(best);
-      chosen.push_back(best);
+      const std::size_t top = gains.top().row;
+      gains.pop();
+      if (const Gain now = gainOf(top); !gains.empty() && now < gains.top()) {
+        gains.push(now);
+        continue;
+      }
+      chosen.push_back(top);
+      forEachPair(top, [&](std::size_t pair) { isCovered[pair] = true; });
     }
-    std::sort(chosen.begin(), chosen.end());
     return chosen;
   }
 
@@ -190,14 +200,10 @@ private:
     }
   }
 
-  std::size_t gainOf(std::size_t row) {
-    std::size_t gain = 0;
-    forEachPair(row, [&](std::size_t pair) { gain += !isCovered[pair]; });
+  Gain gainOf(std::size_t row) {
+    Gain gain{isOfGpus[row], 0, row};
+    forEachPair(row, [&](std::size_t pair) { gain.pairs += !isCovered[pair]; });
     return gain;
-  }
-
-  void cover(std::size_t row) {
-    forEachPair(row, [&](std::size_t pair) { isCovered[pair] = true; });
   }
 
   std::vector<std::vector<std::size_t>> features; ///< of each row: values in places, then conditions

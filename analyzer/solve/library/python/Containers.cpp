@@ -17,8 +17,6 @@ namespace {
 
 using models::Effect;
 
-constexpr std::size_t mostChosen = 12; ///< of a table whose entries are all followed
-
 std::optional<Outcomes> listWord(Call &call, const Effect &) {
   std::vector<Value> elements, others; // those with a place, and what is behind a star
   bool isOpen = false;
@@ -84,77 +82,6 @@ void addIndexLists(const Call &call, const Value &index, const Operand &written,
       addIndexLists(call, each, written, args);
 }
 
-// What any key finds, where all entries are tensors on one device; null otherwise.
-Value commonEntry(const Call &call, const Value &dict) {
-  Value common = nullptr;
-  for (const auto &[name, entry] : dict->fields) {
-    if (!isEntry(name))
-      continue;
-    const Placement place = call.machine.memory.placementOf(call.row, entry);
-    if (!is(entry, ValueKind::Tensor) || !place.isKnown() ||
-        (common && place != call.machine.memory.placementOf(call.row, common)))
-      return nullptr;
-    common = entry;
-  }
-  return common;
-}
-
-// A table of functions, objects or settings: somebody outside has chosen one of them, and the same one where
-// the key is the same.
-Outcomes chosenEntry(const Call &call, const Value &dict, const Value &key) {
-  Outcomes outcomes;
-  for (const auto &[name, entry] : dict->fields) {
-    if (!isEntry(name))
-      continue;
-    const bool canBeChosen =
-        is(entry, ValueKind::Function) || is(entry, ValueKind::Address) || is(entry, ValueKind::List);
-    if (!canBeChosen || outcomes.size() == mostChosen)
-      return {};
-    Row row = call.row;
-    const Value same = operatorValue(row, op::equal, {key, keyOf(name)}, true);
-    if (!is(same, ValueKind::Scalar) || row.assume(same->term, 1))
-      outcomes.push_back({std::move(row), entry});
-  }
-  return outcomes;
-}
-
-// Settings, some of which are grouped.
-bool hasDicts(const Call &call, const Value &dict) {
-  return std::any_of(dict->fields.begin(), dict->fields.end(), [&](const auto &field) {
-    return isEntry(field.first) && is(field.second, ValueKind::Address) && isDict(behind(call, field.second));
-  });
-}
-
-// dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
-Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
-                     const Operand &written) {
-  const Name field = fieldOf(call.row, key);
-  for (const Name each : {field, anyEntryField})
-    if (const auto found = dict->fields.find(each); found != dict->fields.end())
-      return call.done(found->second);
-  const auto factory = dict->fields.find(factoryField);
-  if (const Value common = field == anyEntryField ? commonEntry(call, dict) : nullptr)
-    return call.done(common);
-  if (Outcomes chosen = field == anyEntryField ? chosenEntry(call, dict, key) : Outcomes(); !chosen.empty())
-    return chosen;
-  if (factory == dict->fields.end()) {
-    const Store *before = entryOf(call.frame).before;
-    const bool isMadeHere = is(object, ValueKind::Address) && before && !before->get(object->address.root);
-    const bool isEmpty = std::none_of(dict->fields.begin(), dict->fields.end(),
-                                      [](const auto &each) { return isEntry(each.first); });
-    if (dict->type == dictType && (hasKey(call.row, dict, key) || (isMadeHere && isEmpty)))
-      return {};
-    return call.done(hasDicts(call, dict) ? somePartOf(object->address) : unknownValue());
-  }
-  const Value make = factory->second;
-  Outcomes made = callValue(call, call.row, make, {}, {make, {}, written.text, &written});
-  for (Outcome &each : made) {
-    const Value now = call.machine.memory.read(each.row, object->address);
-    call.machine.memory.write(each.row, object->address, withField(now, field, each.result));
-  }
-  return made;
-}
-
 Outcomes entryOf(Call &call, const Value &object, const Value &index, const Operand &written) {
   Machine &machine = call.machine;
   if (is(object, ValueKind::Function) && object->type == environmentType)
@@ -170,7 +97,7 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
     return call.done(object);
   const Value held = behind(call, object);
   if (isDict(held) && hasDevice(index))
-    return call.done(unknownValue());
+    return call.done(keptOnDevice(call.row, held, index));
   if (std::optional<Outcomes> outcomes =
           callSpecial(call, {object, {}, written.text, &written}, "__getitem__", {{index, {}}}))
     return std::move(*outcomes);

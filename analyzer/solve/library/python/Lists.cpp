@@ -75,6 +75,7 @@ void setEntryUnder(const Row &row, std::map<Name, Value> &entries, const Value &
         others.emplace(name, entry);
   }
   setEntry(entries, field, value);
+  keepOnDevice(row, entries, key, value);
   for (auto &[name, entry] : others)
     entries[name] = std::move(entry);
 }

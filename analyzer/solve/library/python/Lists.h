@@ -35,6 +35,14 @@ Value keyOf(Name field);
 std::optional<bool> hasKey(const Row &row, const Value &dict, const Value &key);
 /// Is a device among what the key is made of? Then what is found under it is where that device says.
 bool hasDevice(const Value &key);
+/// A cache that is kept by device: what was put under a key with the device that it is on is found under such
+/// a key on its device. Notes that `value` is put there.
+void keepOnDevice(const Row &row, std::map<Name, Value> &entries, const Value &key, const Value &value);
+/// What such a key finds; not known where something else was put there.
+Value keptOnDevice(const Row &row, const Value &dict, const Value &key);
+/// dict[key]: a key that is certainly missing raises KeyError, and a defaultdict makes the entry.
+Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
+                     const Operand &written);
 /// The elements that a loop or a list() sees; nothing when their number is not known.
 std::optional<std::vector<Value>> elementsOf(const Call &call, const Value &value);
 /// The number of the element `number` (-1, -2, ..) of a list whose length is not known.
