@@ -24,7 +24,7 @@ constexpr unsigned countedRecursionDepth = 8; ///< the same for calls that are g
 constexpr std::size_t contextsPerFunction = 400, factsPerFunction = 60000;
 /// For so many states an entry runs a function that has cost it `factsOfContexts`, where it handles no
 /// tensor, module or device; the further states of another one differ by what is not a number only.
-constexpr std::size_t contextsPerEntry = 12, factsOfContexts = 10000;
+constexpr std::size_t contextsPerEntry = 48, factsOfContexts = 60000;
 /// So many answers of functions are made before those that nobody asks for are forgotten: some kilobytes
 /// each.
 constexpr std::size_t summariesKept = 100000;

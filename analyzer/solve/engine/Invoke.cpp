@@ -100,9 +100,10 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   if (!isWhole) {
     entry.store = forgetNumbers(entry.store);
     entry.guessed = true; // which branches are taken is a guess from here on
-    for (auto *values : {&args, &inputs})
+    for (auto *values : {&args, &inputs}) // a text that the caller writes down says what is to be done
       for (std::size_t i = 0; i < values->size(); ++i)
-        (*values)[i] = withoutNumbers((*values)[i], i + 1);
+        if (const Value &given = (*values)[i]; !is(given, ValueKind::Scalar) || !textOf(given->term))
+          (*values)[i] = withoutNumbers(given, i + 1);
   }
   frame.entry = frame.before = &entry.store;
   std::uint64_t key = mix(textHash(callee.id), mix(entry.digest(), frame.depth));

@@ -197,6 +197,8 @@ std::optional<Outcomes> callAnyMethod(Call &call, const Row &row, const Value &p
     for (Outcome &each : callFunction(call, std::move(chosen), *method, nullptr, part->address, given))
       outcomes.push_back(std::move(each));
   }
+  if (outcomes.empty()) // it is none of them
+    return std::nullopt;
   return outcomes;
 }
 
