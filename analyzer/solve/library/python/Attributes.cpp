@@ -121,6 +121,11 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   const Value record = machine.memory.read(row, self);
   if (const auto field = record->fields.find(Name(name)); field != record->fields.end()) {
     const Value value = machine.readMarked(row, self.field(Name(name)));
+    if (const Function *get = methodOfDescriptor(machine, row, value, "__get__")) {
+      Given given;
+      given.positional = {object, {libraryFunction(Name(std::string(classPrefix) + record->type.str())), {}}};
+      return callFunction(call, std::move(row), *get, nullptr, value->address, given);
+    }
     // Module.to makes new tensors of buffers: who has taken one keeps the old.
     const bool isBuffer = is(value, ValueKind::Tensor) && record->fields.count(Name(bufferMark + name));
     return done(row, isBuffer ? machine.memory.snapshot(row, value) : value);
@@ -297,6 +302,14 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
 
 } // namespace
 
+const Function *methodOfDescriptor(const Machine &machine, const Row &row, const Value &value,
+                                   const std::string &name) {
+  const Value held = is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : unknownValue();
+  return is(held, ValueKind::Record) && machine.types.isProject(held->type)
+             ? findMethod(machine, held->type, name)
+             : nullptr;
+}
+
 Outcomes setAttribute(Call &call, Row row, const Argument &on, const std::string &name,
                       const Argument &value) {
   Call inner{call.machine, call.frame, row, call.fact, call.first};
@@ -338,7 +351,14 @@ Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::str
     given.positional.push_back(value);
     return callFunction(call, std::move(row), *setter, nullptr, object->address, given);
   }
-  machine.memory.write(row, object->address.field(Name(name)), value.value);
+  const Address field = object->address.field(Name(name));
+  const Value before = record->fields.count(Name(name)) ? record->fields.at(Name(name)) : unknownValue();
+  if (const Function *set = methodOfDescriptor(machine, row, before, "__set__")) {
+    Given given;
+    given.positional = {on, value};
+    return callFunction(call, std::move(row), *set, nullptr, before->address, given);
+  }
+  machine.memory.write(row, field, value.value);
   return done(row, nullValue());
 }
 

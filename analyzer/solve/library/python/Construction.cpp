@@ -117,6 +117,19 @@ bool isEnumeration(const Types &types, Name type) {
   return std::any_of(bases.begin(), bases.end(), isBase);
 }
 
+// Tells the objects among the attributes of a class under which names they are there.
+Row withNamedDescriptors(Call &call, Row row, const Value &made, const Address &object) {
+  const Value record = call.machine.memory.read(row, object);
+  for (const auto &[name, value] : record->fields)
+    if (const Function *method = methodOfDescriptor(call.machine, row, value, "__set_name__")) {
+      Given given;
+      given.positional = {{made, {}}, {scalarValue(textTerm(name)), {}}};
+      if (Outcomes named = callFunction(call, row, *method, nullptr, value->address, given); !named.empty())
+        row = std::move(named.front().row);
+    }
+  return row;
+}
+
 } // namespace
 
 // A new object of the class `made` of the program: attributes of the class, then __init__.
@@ -142,6 +155,8 @@ Outcomes constructObject(Call &call, Row row, const Value &made, const Given &gi
   };
   for (const Function *body : classBodies(machine, type))
     run(body, {});
+  for (Outcome &outcome : outcomes)
+    outcome.row = withNamedDescriptors(call, std::move(outcome.row), made, where);
   if (const Function *constructor = findMethod(machine, type, "__init__"))
     run(constructor, given);
   else if (const Name base = libraryModule(machine, type); !base.empty())

@@ -180,6 +180,9 @@ constexpr const char *anyOption = "?"; ///< among options: one of which the name
 Value optionOf(const std::string &name);
 /// The same of a choice that `origin` stands for.
 Value optionOf(const std::string &name, Term origin);
+/// `__get__`, `__set__` or `__set_name__` of an attribute of a class that is an object of the program.
+const Function *methodOfDescriptor(const Machine &machine, const Row &row, const Value &value,
+                                   const std::string &name);
 /// setattr, or `object[name] = given`, under a name that is not known: what somebody outside gives may be for
 /// any attribute or entry, and for those of any part of the object.
 void setAnyPart(const Call &call, Row &row, const Value &object, const Value &name, const Value &given);

@@ -94,7 +94,10 @@ Value isInstance(const Call &call, const Value &value, const Value &type) {
       return scalarValue(intTerm(0));
     if (textOf(call, value))
       return scalarValue(intTerm(name == "builtins.str"));
-    return name == "builtins.str" && call.row.numberOf(value) ? scalarValue(intTerm(0)) : unknownValue();
+    const bool isNumber = call.row.numberOf(value).has_value();
+    return isNumber && isOneOf(name, {"builtins.str", "builtins.int"})
+               ? scalarValue(intTerm(name == "builtins.int"))
+               : unknownValue();
   }
   if (name == "builtins.slice")
     return scalarValue(intTerm(is(value, ValueKind::Record) && value->type == sliceType));
