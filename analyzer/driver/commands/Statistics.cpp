@@ -79,7 +79,7 @@ void Statistics::addSolution(const SolveStats &stats) {
   ++programs;
   solved.contexts += stats.contexts;
   solved.factsRun += stats.factsRun;
-  solved.rowsJoined += stats.rowsJoined;
+  solved.rowsLeftOut += stats.rowsLeftOut;
   addCounts(solved.unknownCalls, stats.unknownCalls);
   addCounts(solved.capsHit, stats.capsHit);
   const auto &unreached = stats.unreachedFunctions;
@@ -117,7 +117,7 @@ std::string Statistics::table() const {
           countLine("objects left out of a program that has other definitions of their names", keptApart) +
           countLine("functions with a body", functions) + countLine("facts", facts) +
           countLine("function contexts solved", solved.contexts) + countLine("facts run", solved.factsRun) +
-          countLine("rows joined", solved.rowsJoined);
+          countLine("rows left out", solved.rowsLeftOut);
   for (const std::string &problem : linkProblems)
     text += "link information not read: " + problem + "\n";
   text += ranking("calls without a model or a body", solved.unknownCalls, 20);

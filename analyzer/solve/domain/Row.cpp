@@ -219,19 +219,4 @@ std::uint64_t Row::stateDigest() const { return rowHash(*this, store.digest(), f
 std::uint64_t Row::digest() const { return mix(stateDigest(), knownHash(*this)); }
 std::uint64_t Row::placeDigest() const { return rowHash(*this, store.placeDigest(), true); }
 
-std::uint64_t Row::deviceDigest() const {
-  std::uint64_t sum = 0;
-  auto add = [&](RootId root, const Value &value) {
-    if (value && value->deviceHash)
-      sum += mix(root, value->deviceHash);
-  };
-  store.forEach(add);
-  for (std::size_t i = 0; i < registers.size(); ++i)
-    add(static_cast<RootId>(i), registers[i]);
-  Row rest;
-  rest.moves = moves;
-  rest.currentDevice = currentDevice;
-  return rowHash(rest, sum, true);
-}
-
 } // namespace devicetidy

@@ -70,9 +70,8 @@ struct Row {
   void learn(const Condition &condition);
 
   std::uint64_t digest() const;
-  std::uint64_t stateDigest() const;  ///< without conditions
-  std::uint64_t placeDigest() const;  ///< the same, with all scalars taken as equal
-  std::uint64_t deviceDigest() const; ///< of devices alone
+  std::uint64_t stateDigest() const; ///< without conditions
+  std::uint64_t placeDigest() const; ///< the same, with all scalars taken as equal
 };
 
 /// Identifies a device in a condition term, so that `a.device() == b.device()` is a stable condition.
@@ -86,14 +85,13 @@ Term deviceWithIndex(Term condition);
 
 /// Makes at most `cap` rows of `rows`: equal rows merge and keep the conditions they share; past `softCap`
 /// rows without a GPU and rows that rest on a bound go, where there are others, and rows that differ only in
-/// scalars merge; past `cap` those that differ in no device, then those whose join forgets the fewest
-/// devices. Returns how many joins lost a placement.
+/// scalars merge; past `cap` those stay that show the most of what there is, that which shows most first.
+/// Returns how many were left out then.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
 /// Makes one of rows that differ in a single list, which in one has all that it has in the other: an element
 /// was left out.
 void mergeLeftOut(std::vector<Row> &rows, Term phi);
-/// What is so on both ways. `keepsObjects`: also those that only one of the two has, which are where they are
-/// on its way.
-Row joinRows(const Row &a, const Row &b, Term phi, bool keepsObjects = true);
+/// What is so on both ways. Objects that only one of the two has stay where what is joined leads to them.
+Row joinRows(const Row &a, const Row &b, Term phi);
 
 } // namespace devicetidy

@@ -117,7 +117,7 @@ void keepReached(Store &store, std::vector<Value> joined, ObjectsOfOne &objects)
 
 } // namespace
 
-Row joinRows(const Row &a, const Row &b, Term phi, bool keepsObjects) {
+Row joinRows(const Row &a, const Row &b, Term phi) {
   Row result = a;
   JoinedNumbers numbers;
   std::vector<Value> joined;
@@ -142,8 +142,7 @@ Row joinRows(const Row &a, const Row &b, Term phi, bool keepsObjects) {
     else if (!other)
       mine = nullptr;
   }
-  if (keepsObjects)
-    keepReached(result.store, std::move(joined), objects);
+  keepReached(result.store, std::move(joined), objects);
   result.known = intersect(a.known, b.known);
   result.guessed = staysSuch(a, b, &Row::guessed, result.known, isGuess);
   result.bounded = staysSuch(a, b, &Row::bounded, result.known, restsOnBound);

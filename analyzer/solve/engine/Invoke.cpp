@@ -99,7 +99,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   const bool isWhole = isBody || tellsNumbersApart(callee);
   if (!isWhole) {
     entry.store = forgetNumbers(entry.store);
-    entry.guessed = true; // which branches are taken is a guess from here on
+    entry.guessed = true;                 // which branches are taken is a guess from here on
     for (auto *values : {&args, &inputs}) // a text that the caller writes down says what is to be done
       for (std::size_t i = 0; i < values->size(); ++i)
         if (const Value &given = (*values)[i]; !is(given, ValueKind::Scalar) || !textOf(given->term))
@@ -152,7 +152,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       rows.push_back(std::move(outcome.row));
     }
     const Term phi = symbolTerm(Name("return " + callee.id.str()));
-    solution.stats.rowsJoined += mergeRows(rows, 2, bounds::rowsPerOutcome, phi);
+    solution.stats.rowsLeftOut += mergeRows(rows, 2, bounds::rowsPerOutcome, phi);
     outcomes.clear();
     for (Row &merged : rows) {
       Value result = merged.registers.empty() || !merged.registers[0] ? unknownValue() : merged.registers[0];

@@ -91,7 +91,8 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
     mergeLeftOut(rows, phi()); // each element would double them
   }
   if (rows.size() > 1)
-    solution.stats.rowsJoined += mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
+    solution.stats.rowsLeftOut +=
+        mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
   // Rows that still differ after some iterations are joined: with a row of the same placements where there is
   // one (what counts iterations becomes unknown), with any row otherwise.
   if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
@@ -266,7 +267,7 @@ void Machine::runBlock(Frame &frame, BlockId id, std::vector<Row> rows, std::vec
     }
     rows = std::move(next);
     if (rows.size() > bounds::rowsPerBlock)
-      solution.stats.rowsJoined +=
+      solution.stats.rowsLeftOut +=
           mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
     if (rows.empty())
       return;

@@ -197,7 +197,7 @@ struct PlacedExpression {
 };
 
 struct SolveStats {
-  std::size_t functions = 0, facts = 0, contexts = 0, rowsJoined = 0;
+  std::size_t functions = 0, facts = 0, contexts = 0, rowsLeftOut = 0;
   std::size_t factsRun = 0; ///< how often a fact was run
   std::map<std::string, std::size_t>
       unknownCalls;                            ///< callee -> how often it was met without a model or a body

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 namespace devicetidy::test {
 namespace {
@@ -204,9 +205,7 @@ TEST(Join, MergedRowsCoverAllRows) {
     for (std::size_t count = 1 + pick(random, 9); count > 0; --count)
       rows.push_back(randomRow(random, pick(random, 2) ? &rows.front() : nullptr));
     std::vector<Row> merged = rows;
-    const std::size_t joins = mergeRows(merged, 3, 5, symbolTerm("here"));
-    EXPECT_LE(merged.size(), 5u);
-    EXPECT_LE(joins, rows.size() - 1);
+    EXPECT_EQ(mergeRows(merged, 3, rows.size(), symbolTerm("here")), 0u);
     for (const Row &row : rows)
       EXPECT_TRUE(
           std::any_of(merged.begin(), merged.end(), [&](const Row &one) { return covers(one, row); }));
@@ -244,18 +243,30 @@ TEST(Join, RowsThatRestOnABoundMakeWay) {
   EXPECT_FALSE(isBounded(rows[0]) || isBounded(rows[1]));
 }
 
-// Of more rows than there is room for, those become one that deny least of each other.
-TEST(Join, RowsAreMergedWithThoseThatAreMostLikeThem) {
-  std::vector<Row> rows(3);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].store.set(makeRoot(RootKind::Heap, 1),
-                      tensorValue(Placement::cuda(intTerm(std::int64_t(i))), 1, nullptr));
-    rows[i].assume(symbolTerm("flag"), i == 1 ? 0 : 1);
+// Of more rows than there is room for, those stay that show each two conditions together; the first of them,
+// and as many as possible, have a GPU.
+TEST(Join, RowsThatAreKeptShowWhatThereIs) {
+  const Term agent = symbolTerm("agent"), buffer = symbolTerm("buffer"), onGpu = symbolTerm("on GPU");
+  std::vector<Row> rows;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    Row row;
+    row.assume(agent, i % 5);
+    row.assume(buffer, i / 5 % 4);
+    row.assume(onGpu, i / 20);
+    row.store.set(makeRoot(RootKind::Heap, 1),
+                  tensorValue(i < 20 ? Placement::cpu() : Placement::cuda(intTerm(0)), 1, nullptr));
+    row.store.set(makeRoot(RootKind::Heap, 2),
+                  tensorValue(Placement::cpu(), int(i % 20), nullptr)); // made of both
+    rows.push_back(row);
   }
-  EXPECT_EQ(mergeRows(rows, 1, 2, symbolTerm("here")), 1u);
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].resolve(symbolTerm("flag")), intTerm(1));
-  EXPECT_EQ(rows[1].resolve(symbolTerm("flag")), intTerm(0));
+  EXPECT_EQ(mergeRows(rows, 4, 24, symbolTerm("here")), 16u);
+  ASSERT_EQ(rows.size(), 24u);
+  std::set<std::pair<Term, Term>> shown;
+  for (const Row &row : rows)
+    shown.emplace(row.resolve(agent), row.resolve(buffer));
+  EXPECT_EQ(shown.size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i)
+    EXPECT_EQ(rows[i].resolve(onGpu), intTerm(1));
 }
 
 TEST(Join, EqualRowsMergeAndKeepSharedConditions) {

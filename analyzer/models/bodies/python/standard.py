@@ -56,6 +56,12 @@ def part(iterable, *ends):
     return list(iterable)[ends[0] : ends[1]]
 
 
+@dt.models("itertools.pairwise")
+def pairwise(iterable):
+    elements = list(iterable)
+    return zip(elements[:-1], elements[1:])
+
+
 @dt.models("itertools.cycle")
 def cycle(iterable):
     return list(iterable)

@@ -304,7 +304,8 @@ std::optional<Outcomes> setModule(Call &call, const Address &self, const Value &
 
 const Function *methodOfDescriptor(const Machine &machine, const Row &row, const Value &value,
                                    const std::string &name) {
-  const Value held = is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : unknownValue();
+  const Value held =
+      is(value, ValueKind::Address) ? machine.memory.read(row, value->address) : unknownValue();
   return is(held, ValueKind::Record) && machine.types.isProject(held->type)
              ? findMethod(machine, held->type, name)
              : nullptr;

@@ -37,6 +37,10 @@ Value compareDevice(Call &call, const Value &device, const Value &other) {
   const auto text = textOf(call, other);
   if (text == "cuda")
     return scalarValue(isCudaTerm(placement));
+  if (is(other, ValueKind::Function) && endsWith(other->type.view(), "Tensor")) { // x.type() == y.type()
+    const Term isCuda = isCudaTerm(placement);
+    return scalarValue(startsWith(other->type.view(), "torch.cuda.") ? isCuda : notTerm(isCuda));
+  }
   const Value asked = asDevice(call, other);
   if (text && !is(asked, ValueKind::Device) && placement.kind != PlacementKind::Symbol) // "auto"
     return scalarValue(intTerm(0));

@@ -1,0 +1,1 @@
+from .maml import AnilLearner as Learner  # noqa: F401

@@ -1,0 +1,4 @@
+from .averaging import WeightAverage
+from .misc import GradientNorm, PlateauLR, WeightNoise
+
+CALLBACKS = {'average': WeightAverage, 'gradnorm': GradientNorm, 'plateau': PlateauLR, 'noise': WeightNoise}

@@ -1,0 +1,1 @@
+from . import adapters, config, data, decode, model, optim  # noqa: F401

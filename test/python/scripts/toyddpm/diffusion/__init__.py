@@ -1,0 +1,5 @@
+from .samplers import DDIM, DDPM
+
+
+def build_sampler(name, *args, **kwargs):
+    return {'ddim': DDIM, 'ddpm': DDPM}[name](*args, **kwargs)
