@@ -81,6 +81,7 @@ public:
 
   std::vector<Column> columns() const {
     std::vector<Column> all;
+    all.reserve(byDivision.size());
     for (const auto &[division, column] : byDivision)
       all.push_back(column);
     return all;
@@ -89,6 +90,7 @@ public:
 private:
   template <typename ValueOf> void addOf(const std::vector<Row> &rows, ValueOf valueOf) {
     std::vector<Value> values;
+    values.reserve(rows.size());
     for (const Row &row : rows)
       values.push_back(valueOf(row));
     add(values);
@@ -129,6 +131,7 @@ private:
   void addColumn(const std::vector<Value> &values) {
     std::map<std::uint64_t, std::size_t> numbers; // of each value
     std::vector<std::size_t> division;
+    division.reserve(values.size());
     for (const Value &value : values)
       division.push_back(numbers.try_emplace(value ? value->placeHash : 0, numbers.size()).first->second);
     Column &column = byDivision.try_emplace(division, values.size()).first->second;
@@ -153,14 +156,15 @@ class Choice {
 
 public:
   explicit Choice(const std::vector<Row> &rows) : features(rows.size()), isOfGpus(rows.size()) {
-    for (const Column &column : Differences(rows).columns())
+    for (const Column &column : Differences(rows).columns()) {
+      std::size_t values = 0;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         features[i].push_back(places + column[i].value);
         isOfGpus[i] = isOfGpus[i] || column[i].isOnGpu;
-        next = std::max(next, places + column[i].value + 1);
-        if (i + 1 == rows.size())
-          places = next;
+        values = std::max(values, column[i].value + 1);
       }
+      places += values;
+    }
     std::map<Condition, std::size_t> numbers;
     for (std::size_t i = 0; i < rows.size(); ++i)
       for (const Condition &condition : rows[i].known)
@@ -208,7 +212,7 @@ private:
 
   std::vector<std::vector<std::size_t>> features; ///< of each row: values in places, then conditions
   std::vector<bool> isOfGpus, isCovered;
-  std::size_t places = 0, next = 0, count = 0;
+  std::size_t places = 0, count = 0; ///< features that are places, and all
 };
 
 } // namespace

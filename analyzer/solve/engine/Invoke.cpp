@@ -69,7 +69,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
   bool isWholeCall = true;
   for (std::size_t i = 0; i < args.size() && i < callee.locals.size(); ++i)
     isWholeCall &=
-        !(is(args[i], ValueKind::Unknown) && types.classOf(callee.locals[i].type) == TypeClass::Tensor);
+        !is(args[i], ValueKind::Unknown) || types.classOf(callee.locals[i].type) != TypeClass::Tensor;
   if (isWholeCall)
     enteredWhole.insert(&callee);
   const unsigned activations = active[&callee];
