@@ -1,9 +1,8 @@
-//===- RowMerging.cpp - which ways are made one when there are too many ---===//
+//===- RowMerging.cpp - which ways are made one, and which are kept when there are too many ---===//
 #include "analyzer/solve/domain/Comparisons.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Joins.h"
 #include "analyzer/solve/domain/Row.h"
-#include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
 #include <map>
@@ -14,15 +13,13 @@
 namespace devicetidy {
 namespace {
 
-// Merges rows with equal keys in place, into the first of each, the last rows first, until there are
-// `enough`.
-template <typename KeyOf>
-void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi, std::size_t enough = 1) {
+// Merges rows with equal keys in place, into the first of each, the last rows first.
+template <typename KeyOf> void mergeEqual(std::vector<Row> &rows, KeyOf keyOf, Term phi) {
   std::vector<std::uint64_t> keys;
   keys.reserve(rows.size());
   for (const Row &row : rows)
     keys.push_back(keyOf(row));
-  for (std::size_t i = rows.size(); i-- > 1 && rows.size() > enough;) {
+  for (std::size_t i = rows.size(); i-- > 1;) {
     const auto end = keys.begin() + static_cast<std::ptrdiff_t>(i),
                first = std::find(keys.begin(), end, keys[i]);
     if (first == end)
