@@ -243,9 +243,8 @@ TEST(Join, RowsThatRestOnABoundMakeWay) {
   EXPECT_FALSE(isBounded(rows[0]) || isBounded(rows[1]));
 }
 
-// Of more rows than there is room for, those stay that show each two conditions together; the first of them,
-// and as many as possible, have a GPU.
-TEST(Join, RowsThatAreKeptShowWhatThereIs) {
+// Of more rows than there is room for, those with a GPU stay, and come first.
+TEST(Join, RowsWithAGpuAreKeptFirst) {
   const Term agent = symbolTerm("agent"), buffer = symbolTerm("buffer"), onGpu = symbolTerm("on GPU");
   std::vector<Row> rows;
   for (std::int64_t i = 0; i < 40; ++i) {
@@ -267,6 +266,29 @@ TEST(Join, RowsThatAreKeptShowWhatThereIs) {
   EXPECT_EQ(shown.size(), 20u);
   for (std::size_t i = 0; i < 20; ++i)
     EXPECT_EQ(rows[i].resolve(onGpu), intTerm(1));
+}
+
+TEST(Join, RowsThatAreKeptShowEachTwoConditions) {
+  const std::vector<Term> asked = {symbolTerm("agent"), symbolTerm("buffer"), symbolTerm("scaled")};
+  std::vector<Row> rows;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    Row row;
+    row.assume(asked[0], i % 5);
+    row.assume(asked[1], i / 5 % 4);
+    row.assume(asked[2], i / 20);
+    row.store.set(makeRoot(RootKind::Heap, 1), tensorValue(Placement::cuda(intTerm(i)), 1, nullptr));
+    rows.push_back(row);
+  }
+  mergeRows(rows, 4, 24, symbolTerm("here"));
+  const auto pairsOf = [&](std::size_t a, std::size_t b) {
+    std::set<std::pair<Term, Term>> pairs;
+    for (const Row &row : rows)
+      pairs.emplace(row.resolve(asked[a]), row.resolve(asked[b]));
+    return pairs.size();
+  };
+  EXPECT_EQ(pairsOf(0, 1), 20u);
+  EXPECT_EQ(pairsOf(0, 2), 10u);
+  EXPECT_EQ(pairsOf(1, 2), 8u);
 }
 
 TEST(Join, EqualRowsMergeAndKeepSharedConditions) {
