@@ -32,7 +32,7 @@ bool reach(const Entries &entries, const std::string &start, std::set<std::strin
 } // namespace
 
 Digest ModuleCache::key(const std::string &path) const {
-  return DigestBuilder().add(toolDigest()).add(reader).add(path).finish();
+  return DigestBuilder().add(toolDigest()).add(reader).add(path).add(around(path)).finish();
 }
 
 bool ModuleCache::load(const std::string &path, Entry &entry, Freshness &freshness) {

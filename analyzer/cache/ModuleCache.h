@@ -11,6 +11,7 @@
 #include "analyzer/cache/Inputs.h"
 #include "analyzer/facts/Program.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,9 +33,11 @@ struct ReadModule {
 
 class ModuleCache {
 public:
-  /// `reader` identifies who makes facts of the files, besides this program.
-  ModuleCache(BlobStore &store, FileStates &states, const Digest &reader)
-      : store(store), states(states), reader(reader) {}
+  /// `reader` identifies who makes facts of the files, besides this program. `around`: what stands beside the
+  /// file of a path that the facts depend on.
+  ModuleCache(BlobStore &store, FileStates &states, const Digest &reader,
+              std::function<std::uint64_t(const std::string &)> around)
+      : store(store), states(states), reader(reader), around(std::move(around)) {}
 
   /// Of `paths` and the modules that they lead to, those whose facts were kept and are those of what is on
   /// disk; by path.
@@ -61,6 +64,7 @@ private:
   BlobStore &store;
   FileStates &states;
   const Digest reader;
+  const std::function<std::uint64_t(const std::string &)> around;
 };
 
 } // namespace devicetidy::cache

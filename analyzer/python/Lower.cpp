@@ -119,9 +119,9 @@ std::vector<Node> definitionsOf(const Module &module, const std::vector<Node> &b
 Unit lower(const Module &module) {
   Unit unit;
   unit.mainFile = module.path;
-  unit.joining = module.isModel       ? Joining::Everywhere
-                 : module.isInstalled ? Joining::Packaged
-                                      : Joining::Imported;
+  unit.joining = module.isModel                             ? Joining::Everywhere
+                 : module.packaging == Packaging::Installed ? Joining::Packaged
+                                                            : Joining::Imported;
   if (!module.isModel)
     unit.files = {Name(module.path)};
   unit.torchMajor = torchMajor;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int foldersAbove = 6; ///< of the importing file that may be the root of its imports
 constexpr int longestChain = 8; ///< of modules through which a name is imported
+constexpr std::uint64_t mostSettings = 1'000'000; ///< bytes of a JSON file; a larger one is data
 
 std::string parentOf(const std::string &path) { return llvm::sys::path::parent_path(path).str(); }
 
@@ -118,6 +119,12 @@ bool isDefinition(const Node &statement) {
                                     "Assign", "AnnAssign", "Pass", "AugAssign", "Delete", "Assert"});
 }
 
+bool isSettings(const std::string &path) {
+  std::uint64_t size = 0;
+  return llvm::sys::fs::is_regular_file(path) && !llvm::sys::fs::file_size(path, size) &&
+         size <= mostSettings;
+}
+
 // Calls `visit` with each text of the file that names a JSON file, and its path: from the folder of the file
 // or one above it.
 void forEachText(const File &file,
@@ -126,7 +133,7 @@ void forEachText(const File &file,
     if (const auto [kind, text] = node.constant(); kind == "str" && endsWith(text, ".json")) {
       std::string folder = parentOf(file.path);
       for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
-        if (const std::string path = folder + "/" + text; llvm::sys::fs::is_regular_file(path)) {
+        if (const std::string path = folder + "/" + text; isSettings(path)) {
           visit(text, path);
           break;
         }
@@ -177,28 +184,28 @@ std::optional<std::set<std::string>> listedNames(const Node &module) {
   return std::nullopt;
 }
 
-// What makes the folder of a file a package.
-std::string packageFile(const File &file) { return parentOf(file.path) + "/__init__.py"; }
-
-// Can others than the project have the package of a file? Beside it, or one folder up, stands what says how
-// it is installed; that of a program beside its modules has none.
-bool isInstalled(const File &file) {
-  std::string folder = parentOf(file.path);
-  while (llvm::sys::fs::exists(folder + "/__init__.py"))
-    folder = parentOf(folder);
-  for (const std::string &where : {folder, parentOf(folder)})
-    for (const char *name : {"setup.py", "setup.cfg", "pyproject.toml"})
-      if (llvm::sys::fs::exists(where + "/" + name))
-        return true;
-  return false;
-}
-
 bool asksWhetherMain(const Node &statement) {
   const Node left = statement["test"]["left"];
   return statement.is("If") && left.is("Name") && left.text("id") == "__name__";
 }
 
 } // namespace
+
+Packaging packagingOf(const std::string &path) {
+  const auto isPackage = [](const std::string &folder) {
+    return llvm::sys::fs::exists(folder + "/__init__.py");
+  };
+  std::string folder = parentOf(path);
+  if (!isPackage(folder))
+    return Packaging::None;
+  while (isPackage(folder))
+    folder = parentOf(folder);
+  for (const std::string &where : {folder, parentOf(folder)})
+    for (const char *name : {"setup.py", "setup.cfg", "pyproject.toml"})
+      if (llvm::sys::fs::exists(where + "/" + name))
+        return Packaging::Installed;
+  return Packaging::Package;
+}
 
 void Modules::add(const File &file, bool isModel) {
   Module &module = modules[file.path];
@@ -215,18 +222,16 @@ void Modules::add(const File &file, bool isModel) {
         module.variables.insert(name);
   if (isModel || !isPython(file.path))
     return;
-  module.isPackaged = llvm::sys::fs::exists(packageFile(file));
-  module.isInstalled = module.isPackaged && isInstalled(file);
+  module.packaging = packagingOf(file.path);
   for (const Node &statement : file.module().list("body")) {
     module.asksWhetherMain |= asksWhetherMain(statement);
-    module.isScript |= asksWhetherMain(statement) || (!module.isPackaged && !isDefinition(statement));
+    module.isScript |=
+        asksWhetherMain(statement) || (module.packaging == Packaging::None && !isDefinition(statement));
   }
 }
 
 std::vector<std::string> Modules::importsOf(const File &file, std::vector<std::string> &absent) {
   std::vector<std::string> paths;
-  if (const std::string package = packageFile(file); !llvm::sys::fs::exists(package))
-    absent.push_back(package);
   const auto add = [&](const std::string &dotted, int level) {
     if (const std::string path = fileOf(file, dotted, level, &absent); !path.empty())
       paths.push_back(path);

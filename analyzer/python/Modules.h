@@ -24,14 +24,18 @@ struct Meaning {
   const Module *module = nullptr; ///< Module
 };
 
+/// Whether a file lies in a package, and in one that others than the project can have: beside that, or one
+/// folder up, stands what says how it is installed.
+enum class Packaging { None, Package, Installed };
+Packaging packagingOf(const std::string &path);
+
 struct Module {
   const File *file = nullptr;
   std::string path;
   bool isModel = false; ///< says what functions of libraries do; its classes are called by their full names
   bool asksWhetherMain = false; ///< its code asks whether it is __main__
   bool isScript = false;        ///< it does, or its code does more than define things and is no package's
-  bool isPackaged = false;      ///< it lies in a package
-  bool isInstalled = false;     ///< and others than the project can import that
+  Packaging packaging = Packaging::None;
   std::map<std::string, Meaning> meanings;
   std::set<std::string> variables;            ///< names of the module that have no fixed meaning
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them

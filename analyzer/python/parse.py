@@ -15,6 +15,7 @@ import ast
 import gc
 import io
 import json
+import math
 import os
 import re
 import threading
@@ -151,7 +152,7 @@ def repaired(text, line):
 class Settings(ast.NodeTransformer):
     """JSON as an expression of Python."""
 
-    constants = {"true": True, "false": False, "null": None}
+    constants = {"true": True, "false": False, "null": None, "NaN": math.nan, "Infinity": math.inf}
 
     def visit_Name(self, node):
         return ast.copy_location(ast.Constant(self.constants[node.id]), node)

@@ -7,6 +7,7 @@
 #include "analyzer/facts/Language.h"
 #include "analyzer/python/Launches.h"
 #include "analyzer/python/Models.h"
+#include "analyzer/python/Modules.h"
 #include "analyzer/python/Reader.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -79,7 +80,9 @@ bool readAll(const Options &options, const std::vector<std::string> &files, Unit
   request.interpreter = interpreter;
   request.jobs = options.jobs ? options.jobs : defaultJobs();
   if (store) {
-    cache.emplace(*store, states, identityOf(interpreter, states));
+    cache.emplace(*store, states, identityOf(interpreter, states), [](const std::string &path) {
+      return static_cast<std::uint64_t>(python::packagingOf(path));
+    });
     units = cache->find(files);
     read.counts.fromCache = units.size();
   }

@@ -264,11 +264,23 @@ struct Placed {
   std::set<RootId> seen;
 };
 
+// A tensor on a GPU among parameters on the CPU is none that to() has brought there: whoever uses the module
+// moves them all.
+bool isOnGpus(const Value &module) {
+  const auto isThere = [&](PlacementKind kind) {
+    return std::any_of(module->fields.begin(), module->fields.end(), [&](const auto &field) {
+      return hidden::isParameter(field.first) && field.second->placement.kind == kind;
+    });
+  };
+  return isThere(PlacementKind::Cuda) &&
+         (module->fields.count(hidden::moved) || !isThere(PlacementKind::Cpu));
+}
+
 void addPlaced(const Row &row, const Value &module, Placed &placed, bool isOfList = false) {
+  placed.onGpus |= isOnGpus(module);
   for (const auto &[name, field] : module->fields) {
     if (hidden::isParameter(name)) {
       const Placement &there = field->placement;
-      placed.onGpus |= there.kind == PlacementKind::Cuda;
       if (there.kind == PlacementKind::Symbol && there.role == SymbolRole::DeviceChoice) {
         if (!isOfList)
           placed.chosen.insert(there.index);

@@ -156,6 +156,13 @@ bool isWhereGivenGoes(const Call &call, const Placement &placement) {
   return group && call.machine.broughtTo.count(group) != 0;
 }
 
+// Is it part of something that a caller has passed, of which the entry brings another part to `device`?
+bool isRestOfBrought(const Call &call, const Placement &placement, const Placement &device) {
+  const auto brought = call.machine.broughtTo.find(groupOf(device));
+  return brought != call.machine.broughtTo.end() && placement.index &&
+         applies(placement.index, op::element) && brought->second.count(originOf(placement)) != 0;
+}
+
 // Does the entry move something from the one device to the other?
 bool isMovedBetween(const Call &call, const Placement &a, const Placement &b) {
   const auto &moves = call.machine.moves;
@@ -235,6 +242,8 @@ bool isNamedAsOperation(const Call &call) {
 Verdict weighAccess(const Call &call, const Placement &memory) {
   if (isPartial(call, memory))
     return Verdict::Silent;
+  if (isChoice(memory) && hasOwnCallers(call))
+    return Verdict::Latent;
   if (models::hasRole(lastPart(call.fact.name.view()), "stages"))
     return Verdict::Latent;
   const Machine &machine = call.machine;
@@ -389,7 +398,7 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     // What is moved to where a module is speaks of the rest of its batch. Other arguments may be made for
     // that.
     const bool isApart = right.placement->role == SymbolRole::Module &&
-                         !(left.placement->index && applies(left.placement->index, op::element));
+                         !isRestOfBrought(call, *left.placement, *right.placement);
     return isGiven(call, *left.placement) && !isKeptByGiven(call, *left.placement) && !isApart &&
            !areParallel(*left.placement, *right.placement) &&
            (wasMovedHere(call, right) || isWhereGivenGoes(call, *right.placement) ||
@@ -411,7 +420,9 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
                                                                                           : Verdict::Open;
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
-  if (isStateOutside(open) || (fixed.kind == PlacementKind::Cpu && isRunOnCpu(call.row)))
+  if (fixed.kind == PlacementKind::Cpu && isRunOnCpu(call.row))
+    return Verdict::Silent;
+  if (isStateOutside(open))
     return Verdict::Open;
   const bool isModule =
       open.kind == PlacementKind::Symbol && open.role == SymbolRole::Module && !isReleased(open);

@@ -217,7 +217,8 @@ public:
   std::string entryCall; ///< the entry being run, and which call of it; names its parameters in terms
   /// What the entry is given and moves to a GPU, and the conditions under which it does.
   std::map<Term, std::set<Condition>> movedUnder;
-  std::set<Term> broughtTo; ///< where it brings what that call is given, as groupOf() names it
+  /// Where it brings what that call is given, as groupOf() names it, and the parameters that this is of.
+  std::map<Term, std::set<Term>> broughtTo;
   std::set<Term> movedFrom; ///< objects that it was given, of whose private members it moves some
   /// What it was given that holds several things, of which it moves one: the others are tensors, too.
   std::set<Term> unpacked;

@@ -42,6 +42,11 @@ def not_modelled(*values, **options):
     return dt.unknown()
 
 
+@dt.models("torchvision.models.feature_extraction.create_feature_extractor")
+def create_feature_extractor(model, *values, **options):
+    return model
+
+
 class Transform:
     def __init__(self, *parts, **options):
         pass

@@ -257,7 +257,7 @@ Outcomes moveUnknown(Call &call, Row row, const Argument &object, const std::str
       call.machine.movedUnder[whole->placement.index].insert(outcome.row.known.begin(),
                                                              outcome.row.known.end());
     if (const Term group = groupOf(device); group && isGiven && !isToOther)
-      call.machine.broughtTo.insert(group);
+      call.machine.broughtTo[group].insert(originOf(whole->placement));
     if (isOpen(object.value) && !batch) // a module moves itself
       noteMoved(outcome.row, {object.value->origin, device, nullptr});
     outcome.result = device.isKnown()

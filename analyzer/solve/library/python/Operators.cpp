@@ -117,6 +117,7 @@ Term partOfText(const Call &call, const Value &part) {
 }
 
 constexpr std::int64_t mostRepeated = 8; ///< times that a list is written out
+constexpr std::size_t longestMade = 256; ///< elements of a list that is made of lists, and written out
 
 std::vector<Value> repeated(const std::vector<Value> &elements, std::int64_t times) {
   std::vector<Value> all;
@@ -153,7 +154,7 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
     std::vector<Value> all = isSummary(a) ? a->summary : a->elements;
     const std::vector<Value> &others = isSummary(b) ? b->summary : b->elements;
     all.insert(all.end(), others.begin(), others.end());
-    if (isSummary(a) || isSummary(b))
+    if (isSummary(a) || isSummary(b) || all.size() > longestMade)
       return is(left, ValueKind::Address) ? allocated(call, call.row, "python::list", summaryOf(all))
                                           : summaryOf(all);
     return is(left, ValueKind::Address) ? listOf(call, call.row, std::move(all))
@@ -173,8 +174,9 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {
     const Value &list = is(a, ValueKind::List) ? a : b;
     const auto times = call.row.numberOf(is(a, ValueKind::List) ? b : a);
+    const bool isWritten = times && *times <= mostRepeated && list->elements.size() * *times <= longestMade;
     const Value any = isSummary(list) || list->elements.empty() ? list
-                      : times && *times <= mostRepeated         ? tupleValue(repeated(list->elements, *times))
+                      : isWritten                               ? tupleValue(repeated(list->elements, *times))
                                                                 : summaryList(list->type, list->elements);
     return is(left, ValueKind::Address) || is(right, ValueKind::Address)
                ? allocated(call, call.row, "python::list", any)

@@ -116,8 +116,9 @@ Value hasAttribute(const Call &call, const Value &value, const std::string &name
                ? scalarValue(intTerm(1))
                : unknownValue();
   if (is(held, ValueKind::Record) &&
-      (held->fields.count(Name(name)) || findMethod(call.machine, held->type, name) ||
-       findMethod(call.machine, held->type, "@get " + name)))
+      (held->fields.count(Name(name)) || held->fields.count(Name(hidden::parameter(Name(name)))) ||
+       held->fields.count(Name(hidden::submodule(Name(name)))) ||
+       findMethod(call.machine, held->type, name) || findMethod(call.machine, held->type, "@get " + name)))
     return scalarValue(intTerm(1));
   if (is(held, ValueKind::Record) && call.machine.types.isModule(held->type))
     return isOneOf(name, {"to", "cuda", "cpu", "parameters", "forward", "train", "eval", "state_dict"})

@@ -153,7 +153,7 @@ Outcomes move(Call &call, const std::optional<Placement> &target, bool isPinned 
         machine.moves.emplace(before.index, placement.index);
       const Term group = groupOf(placement);
       if (group && (!step.givenTo.empty() || machine.broughtTo.count(groupOf(before))))
-        machine.broughtTo.insert(group);
+        machine.broughtTo[group].insert(originOf(before));
     }
   return call.done(tensorValue(placement, rank, extend(nullptr, std::move(step)), count));
 }
