@@ -268,8 +268,9 @@ Reg FunctionLowering::subscript(const Node &node) {
   const bool isNumber = node["slice"].is("Constant") || node["slice"].is("UnaryOp");
   if (isNumber && isShape(node["value"]))
     return emitCall("length", {operand(node["value"]["value"])}, node);
-  const Operand object = hasSlices(node["slice"]) ? tensorOperand(node["value"]) : operand(node["value"]),
-                index = operand(node["slice"]);
+  const Node sliced = node["value"];
+  const bool isTensor = hasSlices(node["slice"]) && !uses.writtenForNumPy.count(sliced.source());
+  const Operand object = isTensor ? tensorOperand(sliced) : operand(sliced), index = operand(node["slice"]);
   return emitCall("get", {object, index}, node);
 }
 

@@ -187,10 +187,12 @@ void addTensors(const Node &node, std::set<std::string> &tensors) {
       addTensors(node[side], tensors);
 }
 
-// The names that `node` is computed of: of (a - b) / c all three.
+// The names that `node` is computed of: of (a - b) / c all three, of a[i] it is a.
 void addOperands(const Node &node, std::set<std::string> &names) {
   if (node.is("Name"))
     names.insert(node.text("id"));
+  if (node.is("Subscript"))
+    addOperands(node["value"], names);
   for (const char *side : {"left", "right"})
     if (node.is("BinOp"))
       addOperands(node[side], names);
@@ -410,8 +412,10 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
       ofAnyType.insert(given.front().text("id"));
     if (startsWith(libraryName(module, node["func"]), "numpy.")) {
       addGiven(node, forNumPy);
-      for (const Node &each : given)
+      for (const Node &each : given) {
         uses.forNumPy.insert(each.where());
+        uses.writtenForNumPy.insert(each.source());
+      }
     }
     if (takesOnlyTensors(functionOfTorch(module, node["func"])))
       for (const Node &argument : given)

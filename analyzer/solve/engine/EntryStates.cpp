@@ -264,20 +264,24 @@ struct Placed {
   std::set<RootId> seen;
 };
 
-// A tensor on a GPU among parameters on the CPU is none that to() has brought there: whoever uses the module
-// moves them all.
+// Has to() brought it to a GPU? A tensor there among parameters on the CPU says nothing: whoever uses the
+// module moves them all.
 bool isOnGpus(const Value &module) {
-  const auto isThere = [&](PlacementKind kind) {
-    return std::any_of(module->fields.begin(), module->fields.end(), [&](const auto &field) {
-      return hidden::isParameter(field.first) && field.second->placement.kind == kind;
-    });
-  };
-  return isThere(PlacementKind::Cuda) &&
-         (module->fields.count(hidden::moved) || !isThere(PlacementKind::Cpu));
+  bool areAllThere = true, isAnyThere = false;
+  for (const auto &[name, field] : module->fields) {
+    const bool isThere = field->placement.kind == PlacementKind::Cuda;
+    if (name == hidden::moved && isThere)
+      return true;
+    isAnyThere |= hidden::isParameter(name) && isThere;
+    areAllThere &= !hidden::isParameter(name) || isThere;
+  }
+  return isAnyThere && areAllThere;
 }
 
-void addPlaced(const Row &row, const Value &module, Placed &placed, bool isOfList = false) {
-  placed.onGpus |= isOnGpus(module);
+// `depth`: of modules around it. What the modules of a module do with their own parts is not for the whole.
+void addPlaced(const Row &row, const Value &module, Placed &placed, unsigned depth = 0,
+               bool isOfList = false) {
+  placed.onGpus |= depth < 2 && isOnGpus(module);
   for (const auto &[name, field] : module->fields) {
     if (hidden::isParameter(name)) {
       const Placement &there = field->placement;
@@ -290,11 +294,12 @@ void addPlaced(const Row &row, const Value &module, Placed &placed, bool isOfLis
     }
     forEachAddress(field, [&](const Address &address) {
       if (const Value held = row.store.get(address.root); held && placed.seen.insert(address.root).second)
-        addPlaced(row, held, placed, isOfList || is(held, ValueKind::List));
+        addPlaced(row, held, placed, depth + is(held, ValueKind::Record),
+                  isOfList || is(held, ValueKind::List));
     });
   }
   for (const Value &each : module->summary)
-    addPlaced(row, each, placed, true);
+    addPlaced(row, each, placed, depth, true);
 }
 
 // Nobody moves as a whole what the program has spread, or put on a GPU.
