@@ -120,8 +120,16 @@ Placement Row::resolve(Placement placement) const {
     auto alias = std::find_if(aliases.begin(), aliases.end(),
                               [&](const auto &entry) { return entry.first == placement.index; });
     if (alias == aliases.end())
-      return placement;
+      break;
     placement = alias->second;
+  }
+  // What chose it may be known by now: rank % count, where the rank is 0.
+  if (placement.kind == PlacementKind::Symbol && placement.role == SymbolRole::DeviceChoice) {
+    const Term chosen = resolve(placement.index);
+    if (const auto number = constantOf(chosen); number && *number >= 0)
+      return Placement::cuda(chosen);
+    if (const auto text = textOf(chosen))
+      return parseDevice(text->view()).value_or(placement);
   }
   if (placement.kind == PlacementKind::Cuda)
     placement.index = resolve(placement.index);

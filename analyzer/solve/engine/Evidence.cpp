@@ -357,6 +357,9 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
     return Verdict::Open;
   if (call.row.numberOf(scalarValue(availableTerm())) == 0) // what is outside is on the CPU, too
     return Verdict::Open;
+  if (isOutsideA != isOutsideB && isRunOnCpu(call.row) &&
+      (isOutsideA ? b : a).placement->kind == PlacementKind::Cpu)
+    return Verdict::Silent;
   const std::set<Term> *left = call.machine.devicesLeft;
   auto isLeftFor = [&](const Placement &now, const Placement &other) {
     return (now.kind == PlacementKind::Cpu || isSaved(now)) && left && left->count(originOf(other));
@@ -420,8 +423,6 @@ Verdict weigh(const Call &call, Verdict verdict, const Witness &a, const Witness
                                                                                           : Verdict::Open;
   const Placement &fixed = isOutsideA ? *b.placement : *a.placement;
   const Placement &open = isOutsideA ? *a.placement : *b.placement;
-  if (fixed.kind == PlacementKind::Cpu && isRunOnCpu(call.row))
-    return Verdict::Silent;
   if (isStateOutside(open))
     return Verdict::Open;
   const bool isModule =
