@@ -32,7 +32,8 @@ void DeviceChoices::note(const std::string &slot, const Value &value) {
     if (const auto own = slots.find(value->placement.index); own != slots.end() && own->second == slot)
       return;
   Slot &entry = noted[slot];
-  entry.mayBeScalar |= isTensor && (value->rank == 0 || value->rank == unknownRank);
+  if (isTensor)
+    (value->rank == 0 ? entry.isScalar : value->rank == unknownRank ? entry.isOpenRank : entry.isWide) = true;
   const Placement placement = constantPlacement(value);
   if (!placement.isKnown() || (entry.only && *entry.only != placement))
     entry.isOpen = true;
@@ -53,7 +54,8 @@ std::optional<Placement> DeviceChoices::settled(Term origin) const {
 bool DeviceChoices::mayBeScalar(Term origin) const {
   const auto slot = slots.find(origin);
   const auto entry = slot == slots.end() ? noted.end() : noted.find(slot->second);
-  return entry == noted.end() || entry->second.mayBeScalar;
+  return entry == noted.end() || entry->second.isScalar ||
+         (entry->second.isOpenRank && !entry->second.isWide);
 }
 
 bool DeviceChoices::isUnseen(Term origin) const {

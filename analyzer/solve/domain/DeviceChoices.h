@@ -24,7 +24,7 @@ public:
   /// The one device the program puts into the slot that `origin` stands for; nothing when there are several,
   /// when one is not known, or when nothing was seen to be put there.
   std::optional<Placement> settled(Term origin) const;
-  /// May the tensor that the slot holds have no dimensions?
+  /// May the tensor that the slot holds have no dimensions? Where one is known to have some, so have others.
   bool mayBeScalar(Term origin) const;
   /// Does the symbol stand for a slot?
   bool isSlot(Term origin) const { return slots.count(origin) != 0; }
@@ -39,7 +39,8 @@ private:
   struct Slot {
     std::optional<Placement> only;
     bool isOpen = false;
-    bool mayBeScalar = false; ///< a tensor without dimensions, or of unknown rank
+    /// Tensors without dimensions, with some, and of unknown rank.
+    bool isScalar = false, isWide = false, isOpenRank = false;
   };
   std::map<std::string, Slot> noted;
   std::map<Term, std::string> slots;

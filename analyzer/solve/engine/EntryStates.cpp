@@ -440,6 +440,12 @@ bool EntryStates::callClosure(const Function &function) {
   const Address self{machine.memory.outside(applyTerm(op::self, {textTerm(function.id)}), type, type),
                      nullptr};
   row.store.set(self.root, callable);
+  for (const auto &[name, captured] :
+       callable->fields) // a module that has been moved since it made the closure
+    forEachAddress(captured, [&](const Address &address) {
+      if (kindOf(address.root) == RootKind::Outside)
+        moveAsWhole(row, address.root);
+    });
   call(function, std::move(row), self);
   return true;
 }

@@ -221,6 +221,13 @@ Value withValues(const Call &call, const Row &row, const std::string &text,
 
 namespace {
 
+// A parameter that nothing but the way it is used says to be a tensor.
+bool mayBeNumber(const Value &value) {
+  return is(value, ValueKind::Tensor) && !value->address.valid() && value->rank == unknownRank &&
+         value->placement.kind == PlacementKind::Symbol && value->placement.role == SymbolRole::Tensor &&
+         applies(value->placement.index, op::parameter);
+}
+
 std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
   Argument left = argumentAt(call, 0), right = argumentAt(call, 1);
   if (std::optional<Outcomes> outcomes = ofObjects(call, left, right))
@@ -228,16 +235,18 @@ std::optional<Outcomes> binaryWord(Call &call, const Effect &) {
   for (auto [open, number] : {std::pair(&left, &right), std::pair(&right, &left)})
     if (isOpen(open->value) && open->value->rank != 0 && isCpuScalar(call, number->value))
       open->value = asTensor(call, open->value); // else the result were a number, too
+  // What something is divided by is a number, most often: x / temperature.
+  const bool isDivision = isOneOf(sign(call), {"/", "//", "%", "**"}) && is(left.value, ValueKind::Unknown);
+  if (isDivision && mayBeNumber(right.value))
+    return call.done(isOpen(left.value) ? computedOfOpen(call, left.value) : unknownValue());
   if (isTensor(left) || isTensor(right))
     return onTensors(call, sign(call), left, right);
   for (const Value &each : {left.value, right.value})
     if (isOfHost(each))
       return call.done(each);
   const auto isSaidNumber = [](const Value &value) { return isOpen(value) && value->rank == 0; };
-  // What something is divided by is a number, most often: x / temperature.
   const auto isDivisor = [&](const Argument &open, const Argument &other) {
-    return &open == &right && is(other.value, ValueKind::Unknown) && !isOpen(other.value) &&
-           isOneOf(sign(call), {"/", "//", "%", "**"});
+    return &open == &right && isDivision && !isOpen(other.value);
   };
   for (const auto &[one, two] : {std::pair(&left, &right), std::pair(&right, &left)})
     if (const Argument &open = *one, &other = *two;
