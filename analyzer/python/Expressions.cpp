@@ -268,9 +268,12 @@ Reg FunctionLowering::subscript(const Node &node) {
   const bool isNumber = node["slice"].is("Constant") || node["slice"].is("UnaryOp");
   if (isNumber && isShape(node["value"]))
     return emitCall("length", {operand(node["value"]["value"])}, node);
-  const Node sliced = node["value"];
-  const bool isTensor = hasSlices(node["slice"]) && !uses.writtenForNumPy.count(sliced.source());
-  const Operand object = isTensor ? tensorOperand(sliced) : operand(sliced), index = operand(node["slice"]);
+  Node base = node["value"];
+  while (base.is("Subscript"))
+    base = base["value"];
+  const bool isTensor = hasSlices(node["slice"]) && !uses.arrays.count(base.text("id"));
+  const Operand object = isTensor ? tensorOperand(node["value"]) : operand(node["value"]),
+                index = operand(node["slice"]);
   return emitCall("get", {object, index}, node);
 }
 

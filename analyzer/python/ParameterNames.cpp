@@ -152,8 +152,8 @@ ParameterNames parameterNames(const Module &module, const std::vector<Node> &fun
       if (const Name type = startsWith(said.view(), holdsType) ? said : Name(); parameters[i]["annotation"])
         if (const auto [entry, isNew] = names.containers.emplace(name, type); !isNew && entry->second != type)
           entry->second = {};
-      const bool isArray = used.writtenForNumPy.count(Name(name)) && !used.tensors.count(name);
-      if (i >= plain || isArray || otherwise.count(name) || !isOneOf(said.view(), {"", "at::Tensor"}))
+      if (i >= plain || used.arrays.count(name) || otherwise.count(name) ||
+          !isOneOf(said.view(), {"", "at::Tensor"}))
         (isConstructor ? names.ofConstructors : names.others).insert(name); // a default may be a number
       else if (!isConstructor && (used.tensors.count(name) || !said.empty()))
         names.tensors.insert(name);

@@ -351,10 +351,10 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
   TensorUses uses;
   std::set<std::string> differentiated;
   const bool arrays = hasArrays(module);
-  std::set<std::string> moved, indices;            // what is both is no module
-  std::set<std::string> tensorsOrArrays, forNumPy; // what is used as both are is an array where NumPy gets it
-  std::set<std::string> ofObjects;                 // models have types and devices, too
-  std::set<std::string> ofAnyType;                 // what the function asks for its type may be anything
+  std::set<std::string> moved, indices;  // what is both is no module
+  std::set<std::string> tensorsOrArrays; // what is used as both are is an array where NumPy gets it
+  std::set<std::string> ofObjects;       // models have types and devices, too
+  std::set<std::string> ofAnyType;       // what the function asks for its type may be anything
   Assigned assigned;
   std::set<Location> called;
   forEachOfBlock(function, [&](const Node &node) {
@@ -411,11 +411,9 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
     if (asksType && !given.empty())
       ofAnyType.insert(given.front().text("id"));
     if (startsWith(libraryName(module, node["func"]), "numpy.")) {
-      addGiven(node, forNumPy);
-      for (const Node &each : given) {
+      addGiven(node, uses.arrays);
+      for (const Node &each : given)
         uses.forNumPy.insert(each.where());
-        uses.writtenForNumPy.insert(each.source());
-      }
     }
     if (takesOnlyTensors(functionOfTorch(module, node["func"])))
       for (const Node &argument : given)
@@ -436,10 +434,10 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
   std::set_intersection(moved.begin(), moved.end(), indices.begin(), indices.end(),
                         std::inserter(uses.tensors, uses.tensors.end()));
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
-    if (forNumPy.count(each->first)) // what is computed for it is so of one
-      addOperands(each->second, forNumPy);
+    if (uses.arrays.count(each->first)) // what is computed for it is so of one
+      addOperands(each->second, uses.arrays);
   for (const std::string &name : tensorsOrArrays)
-    if (!ofObjects.count(name) && ((!isForNumPy && !forNumPy.count(name)) || uses.asked.count(name)))
+    if (!ofObjects.count(name) && ((!isForNumPy && !uses.arrays.count(name)) || uses.asked.count(name)))
       uses.tensors.insert(name);
   for (auto each = assigned.rbegin(); each != assigned.rend(); ++each)
     if (const auto &[name, value] = *each; uses.tensors.count(name)) {
@@ -450,6 +448,8 @@ TensorUses tensorUses(const Module &module, const Node &function, bool isForNumP
     }
   for (const std::string &name : ofAnyType)
     uses.tensors.erase(name);
+  for (const std::string &name : uses.tensors)
+    uses.arrays.erase(name);
   for (auto name = uses.positions.begin(); name != uses.positions.end();)
     name = indices.count(*name) && !uses.tensors.count(*name) ? std::next(name) : uses.positions.erase(name);
   return uses;

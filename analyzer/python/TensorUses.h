@@ -12,11 +12,10 @@ namespace devicetidy::python {
 /// those it joins as lists of tensors, those that hold more than one number if they are tensors, and those
 /// that it assigns more than once: what is done with one of the values says nothing of another. `positions`
 /// are the elements of a loop that are used as indices only: numbers. `losses` are the calls whose result is
-/// differentiated, `forNumPy` what functions of NumPy are given, `writtenForNumPy` how that is written.
+/// differentiated, `forNumPy` what functions of NumPy are given, `arrays` the names in it.
 struct TensorUses {
-  std::set<std::string> tensors, asked, lists, wide, reassigned, positions;
+  std::set<std::string> tensors, asked, lists, wide, reassigned, positions, arrays;
   std::set<Location> losses, forNumPy;
-  std::set<Name> writtenForNumPy;
 };
 /// Of a block that computes what NumPy is given (`isForNumPy`), what arrays have too is no tensor's.
 TensorUses tensorUses(const Module &module, const Node &function, bool isForNumPy = false);

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace devicetidy::driver {
+namespace {
+
+/// Programs in which others than the main may call what a module has. More of them tell the same again, and a
+/// project can have hundreds of scripts.
+constexpr unsigned mostOpened = 3;
+
+} // namespace
 
 ModuleGraph::ModuleGraph(const std::vector<Unit> &units)
     : units(units), imports(units.size()), importers(units.size()) {
@@ -44,6 +51,7 @@ UnitGroup ModuleGraph::reach(const std::vector<UnitIndex> &starts,
 std::vector<Group> ModuleGraph::groups() const {
   std::vector<Group> result;
   UnitGroup ofMains, done;
+  std::vector<unsigned> opened(units.size());
   const auto isOpen = [&](UnitIndex unit) {
     return units[unit].joining != Joining::Imported || !ofMains.count(unit);
   };
@@ -52,7 +60,8 @@ std::vector<Group> ModuleGraph::groups() const {
     ofMains.insert(group.begin(), group.end());
     Group &made = result.emplace_back(Group{{group.begin(), group.end()}, {}, main});
     for (UnitIndex unit : group)
-      if (units[unit].joining == Joining::Packaged)
+      if (units[unit].joining == Joining::Packaged ||
+          (unit != main && units[unit].joining == Joining::Imported && ++opened[unit] > mostOpened))
         made.others.insert(unit);
   }
   // A script is one caller among others of what it imports, and so is what belongs to it.

@@ -80,6 +80,15 @@ bool knowsSame(const Row &row, const Placement &a, const Placement &b) {
   return constantOf(row.resolve(sameDeviceTerm(a, b))) == 1;
 }
 
+// Is it what a caller has passed and the code has found on a GPU, beside something on a device that a
+// variable holds? Whether they differ is up to the caller.
+bool isForCaller(const Call &call, const Placed &given, const Placed &other) {
+  const History history = call.machine.memory.historyOf(call.row, other.use->tensor);
+  const Step *step = decidingStep(history);
+  return given.placement.kind == PlacementKind::Cuda && isOutside(given.placement) && step &&
+         step->isByVariable;
+}
+
 // Does the program move to a GPU what it was given, where a condition is so that is not so in this row?
 bool isLeftForCpu(const Call &call, const Placed &placed) {
   const auto moved = call.machine.movedUnder.find(placed.kept.index);
@@ -379,7 +388,9 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
         verdict = std::min(verdict, Verdict::Latent);
       if (verdict > Verdict::Latent && (hasRaised(call.row) || isBounded(call.row)))
         verdict = Verdict::Latent;
-      if (verdict == Verdict::Definite && (!requirement.isSure || isGuessed(call.row)))
+      if (verdict == Verdict::Definite &&
+          (!requirement.isSure || isGuessed(call.row) || isForCaller(call, first, second) ||
+           isForCaller(call, second, first)))
         verdict = Verdict::Likely;
       if (verdict > worst && !knowsSame(call.row, first.placement, second.placement)) {
         worst = verdict;
