@@ -40,6 +40,7 @@ Operand FunctionLowering::operand(const Node &node) {
 
 std::vector<Operand> FunctionLowering::operandsOf(const std::vector<Node> &nodes) {
   std::vector<Operand> operands;
+  operands.reserve(nodes.size());
   for (const Node &node : nodes)
     operands.push_back(operand(node));
   return operands;
@@ -258,7 +259,7 @@ Reg FunctionLowering::dictionary(const Node &node) {
   for (std::size_t i = 0; i < keys.size() && i < values.size(); ++i) {
     entries.push_back(keys[i] ? operand(keys[i]) : use(emit(fact(FactKind::Opaque, node)), node));
     entries.push_back(operand(values[i]));
-    names.push_back(Name());
+    names.emplace_back();
     names.push_back(keys[i] ? Name() : Name("**"));
   }
   return emitCall("dict", std::move(entries), node, std::move(names));

@@ -133,7 +133,7 @@ void forEachText(const File &file,
     if (const auto [kind, text] = node.constant(); kind == "str" && endsWith(text, ".json")) {
       std::string folder = parentOf(file.path);
       for (int above = 0; above < foldersAbove && folder.size() > 1; ++above, folder = parentOf(folder))
-        if (const std::string path = folder + "/" + text; isSettings(path)) {
+        if (const std::string path = std::string(folder).append("/").append(text); isSettings(path)) {
           visit(text, path);
           break;
         }
@@ -315,7 +315,7 @@ std::map<std::string, Meaning> Modules::meaningsOf(const Module &module, const N
     }
     const int level = statement.number("level");
     const std::string from = statement.text("module");
-    const std::string whole = from.empty() ? name : from + "." + name;
+    const std::string whole = from.empty() ? name : std::string(from).append(".").append(name);
     Meaning meaning = meaningOf(module, whole, level);
     if (meaning.kind == Meaning::Kind::Library)
       if (const Meaning owner = meaningOf(module, from, level); owner.kind == Meaning::Kind::Module) {

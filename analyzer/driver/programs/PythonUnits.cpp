@@ -136,7 +136,7 @@ void takeUnits(std::vector<std::string> files, Units &units, PythonUnits &read) 
 
 /// What --whole-program looks at: the repository, or else the current folder.
 std::string projectFolder(const Options &options) {
-  const std::string here = absolutePath(options.sourceRoot.empty() ? "." : options.sourceRoot);
+  std::string here = absolutePath(options.sourceRoot.empty() ? "." : options.sourceRoot);
   for (llvm::StringRef folder = here; !folder.empty(); folder = llvm::sys::path::parent_path(folder))
     if (llvm::sys::fs::exists(folder + "/.git"))
       return folder.str();
