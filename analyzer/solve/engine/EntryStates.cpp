@@ -440,8 +440,7 @@ bool EntryStates::callClosure(const Function &function) {
   const Address self{machine.memory.outside(applyTerm(op::self, {textTerm(function.id)}), type, type),
                      nullptr};
   row.store.set(self.root, callable);
-  for (const auto &[name, captured] :
-       callable->fields) // a module that has been moved since it made the closure
+  for (const auto &[name, captured] : callable->fields) // a module has been moved since it made the closure
     forEachAddress(captured, [&](const Address &address) {
       if (kindOf(address.root) == RootKind::Outside)
         moveAsWhole(row, address.root);

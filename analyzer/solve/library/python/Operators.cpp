@@ -174,7 +174,8 @@ Value onValues(Call &call, const std::string &sign, const Value &left, const Val
   if (sign == "*" && (is(a, ValueKind::List) || is(b, ValueKind::List))) {
     const Value &list = is(a, ValueKind::List) ? a : b;
     const auto times = call.row.numberOf(is(a, ValueKind::List) ? b : a);
-    const bool isWritten = times && *times <= mostRepeated && list->elements.size() * *times <= longestMade;
+    const bool isWritten = times && *times <= mostRepeated &&
+                           (*times <= 0 || list->elements.size() <= longestMade / std::size_t(*times));
     const Value any = isSummary(list) || list->elements.empty() ? list
                       : isWritten                               ? tupleValue(repeated(list->elements, *times))
                                                                 : summaryList(list->type, list->elements);
