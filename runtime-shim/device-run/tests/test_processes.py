@@ -333,7 +333,9 @@ class Ending(LaunchTest):
             self.assertIn("which have 30 s", err)
 
     def test_hang_up_under_nohup(self):
-        ignoring = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        def ignoring():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
         with self.start("-n", "2", "--", "sh", "-c", "sleep 1; echo done", preexec_fn=ignoring) as process:
             self.wait_for_processes(4)
             os.kill(process.pid, signal.SIGHUP)
@@ -341,7 +343,9 @@ class Ending(LaunchTest):
         self.assertEqual((process.returncode, out.count("done")), (0, 2))
 
     def test_interrupt_where_it_is_ignored(self):
-        ignoring = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
+        def ignoring():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
         began = time.monotonic()
         with self.start("-n", "2", "--", "sleep", "600", preexec_fn=ignoring) as process:
             self.wait_for_processes(4)

@@ -1,7 +1,6 @@
 """torch.distributed: what ranks exchange. init_process_group() is no model: it is asked for by its name."""
 
 import dt
-import torch
 
 
 class Group:

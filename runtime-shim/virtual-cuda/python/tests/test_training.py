@@ -210,7 +210,10 @@ class Training(unittest.TestCase):
         model = nn.Linear(2, 1).cuda()
         parameters = dict(model.named_parameters())
         inputs = torch.ones(3, 2, device="cuda")
-        loss = lambda values, x: torch.func.functional_call(model, values, (x,)).sum()
+
+        def loss(values, x):
+            return torch.func.functional_call(model, values, (x,)).sum()
+
         gradients = torch.func.grad(loss)(parameters, inputs)
         self.assertEqual(gradients["weight"].device.type, "cuda")
         self.assertEqual(torch.func.vmap(torch.sin)(inputs).device.type, "cuda")
