@@ -331,6 +331,17 @@ TEST(Programs, APackageHasCallersOutside) {
   EXPECT_FALSE(groups[1].main);
 }
 
+TEST(Programs, AModuleHasOtherCallersInThreeScripts) {
+  std::vector<Unit> units = {UnitMaker("/p/net.py").defines("net").imports({})};
+  for (const char *script : {"/p/a.py", "/p/b.py", "/p/c.py", "/p/d.py"})
+    units.push_back(UnitMaker(script).main().imports({"/p/net.py"}));
+  const auto groups = driver::groupPrograms(units).groups;
+  ASSERT_EQ(groups.size(), 4u);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(groups[i].others.empty());
+  EXPECT_EQ(groups[3].others, (std::set<std::size_t>{0}));
+}
+
 TEST(Programs, ModulesAndLinkedUnitsAreApart) {
   EXPECT_EQ(groupsOf({UnitMaker("/p/main.cpp").main(), UnitMaker("/p/train.py").main().imports({})}),
             (Groups{{0}, {1}}));
