@@ -1,5 +1,6 @@
 #include "analyzer/solve/domain/Answers.h"
 
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/TermOps.h"
 
 #include <algorithm>
@@ -53,6 +54,13 @@ bool restsOnAnswer(Term term) {
   std::set<Term> calls;
   addCalls(term, calls);
   return !calls.empty();
+}
+
+bool isAnswerOfOneCall(Term term) {
+  const auto tellsOfOne = [](Term arg) { return isOf(arg, op::once); };
+  return isOf(term, op::kept) ||
+         (isOf(term, op::call) &&
+          (restsOnBound(term) || std::any_of(term->args.begin(), term->args.end(), tellsOfOne)));
 }
 
 void keepAnswers(Row &row) {

@@ -13,4 +13,7 @@ void keepAnswers(Row &row);
 /// Does a condition rest on the answer of a call that may be made again?
 bool restsOnAnswer(Term term);
 
+/// Is it what one call of one function has answered, which nobody gets by asking again?
+bool isAnswerOfOneCall(Term term);
+
 } // namespace devicetidy

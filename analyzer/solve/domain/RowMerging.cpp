@@ -59,6 +59,25 @@ bool tellsOfGpus(const Value &value) {
                      [](const auto &field) { return tellsOfGpus(field.second); });
 }
 
+// What is run first is run while there is time: rows that have something on a GPU, or may, where others have
+// not.
+void putGpusFirst(std::vector<Row> &rows) {
+  std::vector<bool> isOfGpus(rows.size());
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    Store::forEachDifference(rows.front().store, rows[i].store,
+                             [&](RootId, const Value &first, const Value &other) {
+                               isOfGpus[0] = isOfGpus[0] || tellsOfGpus(first);
+                               isOfGpus[i] = isOfGpus[i] || tellsOfGpus(other);
+                             });
+  std::vector<Row> sorted;
+  sorted.reserve(rows.size());
+  for (const bool isFirst : {true, false})
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (isOfGpus[i] == isFirst)
+        sorted.push_back(std::move(rows[i]));
+  rows = std::move(sorted);
+}
+
 using Column = std::vector<Cell>; ///< of each row
 
 // Where rows differ. Places that divide the rows alike are one column: there are about as many as there are
@@ -222,6 +241,8 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
     dropMute(rows);
   if (rows.size() > softCap)
     mergeEqual(rows, [](const Row &row) { return row.placeDigest(); }, phi);
+  if (rows.size() > softCap)
+    putGpusFirst(rows);
   if (rows.size() <= cap)
     return 0;
   std::vector<Row> chosen;

@@ -24,8 +24,8 @@ std::uint64_t marksOf(const TermNode &node) {
   std::uint64_t result = 0;
   if (node.kind == TermKind::Apply)
     result = marks::of(node.name);
-  else if (node.kind == TermKind::Symbol)
-    result = 1ULL << (node.hash % marks::ofTerms) | 1ULL << ((node.hash >> 32) % marks::ofTerms);
+  if (node.kind == TermKind::Symbol || isOf(&node, op::call)) // of these there are many
+    result |= 1ULL << (node.hash % marks::ofTerms) | 1ULL << ((node.hash >> 32) % marks::ofTerms);
   for (Term arg : node.args)
     result |= arg->marks;
   return result;

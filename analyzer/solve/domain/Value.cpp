@@ -296,6 +296,11 @@ Path rewritePath(Path path, const TermRewrite &rewrite) {
   return index ? elementPath(parent, index) : fieldPath(parent, path->field);
 }
 
+bool isInPath(Path path, Term part) {
+  return path && marks::include(path->marks, part->marks) &&
+         ((path->index && contains(path->index, part)) || isInPath(path->parent, part));
+}
+
 bool rewriteOwnTerms(ValueData &data, const TermRewrite &rewrite) {
   bool changed = false;
   auto apply = [&](Term &term) {
@@ -315,6 +320,20 @@ bool rewriteOwnTerms(ValueData &data, const TermRewrite &rewrite) {
 }
 
 } // namespace
+
+bool mentions(const Value &value, Term part) {
+  if (!marks::include(value->marks, part->marks))
+    return false;
+  const auto isInTerm = [&](Term term) { return term && contains(term, part); };
+  const auto isIn = [&](const auto &values) {
+    return std::any_of(values.begin(), values.end(),
+                       [&](const Value &child) { return mentions(child, part); });
+  };
+  return isInTerm(value->term) || isInTerm(value->placement.index) || isInTerm(value->origin) ||
+         isInPath(value->address.path, part) || isIn(value->elements) || isIn(value->summary) ||
+         std::any_of(value->fields.begin(), value->fields.end(),
+                     [&](const auto &field) { return mentions(field.second, part); });
+}
 
 Value rewriteTerms(const Value &value, const TermRewrite &rewrite, std::uint64_t wanted) {
   if (!marks::include(value->marks, wanted))

@@ -163,6 +163,9 @@ inline bool is(const Value &value, ValueKind kind) { return value->kind == kind;
 inline bool isOpen(const Value &value) { return is(value, ValueKind::Unknown) && value->origin; }
 inline bool isSummary(const Value &list) { return !list->summary.empty(); }
 
+/// Does `part` occur in a term of `value`: of a number, a placement, an address or an origin?
+bool mentions(const Value &value, Term part);
+
 /// `value` with every term rewritten by `rewrite` (terms in scalars, placements, addresses and origins),
 /// which changes no term without all of `wanted` among its marks.
 using TermRewrite = std::function<Term(Term)>;

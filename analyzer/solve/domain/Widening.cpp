@@ -11,6 +11,12 @@ namespace {
 
 bool isUnknown(const Value &value) { return is(value, ValueKind::Unknown); }
 
+// What takes few values: a text, a flag, what the user chose.
+bool isChoice(Term term) {
+  const auto number = constantOf(term);
+  return number ? *number == 0 || *number == 1 : term->kind != TermKind::Apply;
+}
+
 bool mayHoldNumbers(const Value &value) {
   return is(value, ValueKind::Scalar) || is(value, ValueKind::Record) || is(value, ValueKind::List) ||
          is(value, ValueKind::Function);
@@ -44,6 +50,8 @@ Value partsWithoutNumbers(const Value &value, std::uint64_t place) {
 Value withoutNumbers(const Value &value, std::uint64_t place) {
   switch (value->kind) {
   case ValueKind::Scalar:
+    if (isChoice(value->term))
+      return value;
     return place ? withIdentity(bounded({intTerm(std::int64_t(place >> 1))})) : unknownValue();
   case ValueKind::Record:
   case ValueKind::List:

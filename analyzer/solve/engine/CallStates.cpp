@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/solve/domain/Answers.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/Registers.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/domain/Widening.h"
@@ -15,22 +16,20 @@
 namespace devicetidy {
 namespace {
 
-/// Which conditions a callee can come upon: not those on what only its caller can name, loop variables and
-/// joined values that it is not given, and objects that it cannot reach.
+/// Which conditions a callee can come upon: not those on what only its caller can name, loop variables,
+/// joined values, answers and options that it is not given, and objects that it cannot reach.
 class Relevance {
 public:
-  Relevance(const Store &reached, const std::vector<Value> &inputs)
-      : reached(reached), given(reached.marks()) {
-    for (const Value &input : inputs)
-      given |= input->marks;
-  }
+  Relevance(const Store &reached, const std::vector<Value> &inputs) : reached(reached), inputs(inputs) {}
 
   bool of(Term term) const {
+    if (isOption(term))
+      return isGiven(term) || isGiven(optionTerm(anyOption));
     if (term->kind != TermKind::Apply)
       return true;
-    if (term->name == op::loop || term->name == op::phi)
-      return marks::include(given, term->marks);
-    if (term->name == op::call && marks::include(given, term->marks)) // the callee has the answer
+    if (term->name == op::loop || term->name == op::phi || isAnswerOfOneCall(term))
+      return isGiven(term);
+    if (term->name == op::call && isGiven(term)) // the callee has the answer
       return true;
     if (const auto number = constantOf(term->args.empty() ? term : term->args[0]);
         number && (term->name == op::size || term->name == op::address)) {
@@ -42,8 +41,15 @@ public:
   }
 
 private:
+  bool isGiven(Term term) const {
+    const auto isIn = [&](const Value &value) { return mentions(value, term); };
+    bool isFound = std::any_of(inputs.begin(), inputs.end(), isIn);
+    reached.forEach([&](RootId, const Value &value) { isFound = isFound || isIn(value); }, term->marks);
+    return isFound;
+  }
+
   const Store &reached;
-  std::uint64_t given;
+  const std::vector<Value> &inputs;
 };
 
 bool holds(const std::vector<Condition> &conditions, const Condition &wanted) {
@@ -77,10 +83,15 @@ void bringConditions(const Row &caller, const Row &entry, const Row &callee, Row
   result.excluded.insert(result.excluded.end(), callee.excluded.begin(), callee.excluded.end());
 }
 
-// Has a loop of the callee forgotten what it was told of an answer that the caller had?
-bool hasForgottenAnswers(const Row &entry, const Row &callee) {
-  return std::any_of(entry.known.begin(), entry.known.end(), [&](const Condition &told) {
-    return restsOnAnswer(told.first) && !holds(callee.known, told);
+// Has a loop of the callee forgotten what it was told of an answer that the caller had, or has the callee
+// another answer of a call that it was not told of?
+bool hasOtherAnswers(const Row &caller, const Row &entry, const Row &callee) {
+  return std::any_of(caller.known.begin(), caller.known.end(), [&](const Condition &had) {
+    if (!restsOnAnswer(had.first))
+      return false;
+    const bool isAsked = std::any_of(callee.known.begin(), callee.known.end(),
+                                     [&](const Condition &asked) { return asked.first == had.first; });
+    return holds(entry.known, had) ? !holds(callee.known, had) : isAsked;
   });
 }
 
@@ -297,7 +308,7 @@ bool Machine::tellsNumbersApart(const Function &callee) {
 // Brings what a call did into the caller's row. Heap objects the callee made get names of their own there;
 // made in a loop that is run once for any iteration, they are elements of an array over the iteration.
 void Machine::overlay(const Frame &frame, const Row &row, const Row &entry, Outcome &outcome) {
-  if (hasForgottenAnswers(entry, outcome.row)) { // what the caller holds of them is what it was
+  if (hasOtherAnswers(row, entry, outcome.row)) { // what the caller holds of them is what it was
     Row kept = row;
     keepAnswers(kept);
     if (kept.known != row.known)

@@ -126,9 +126,11 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
       definiteConflicts += known->hasDefiniteConflict;
     }
   } else {
-    if (!isBody && !known && hasCostTooMuch(callee, matters))
+    if (!isBody && !known && hasCostTooMuch(callee, matters)) {
+      row.bounded |= spentByAll[&callee].mayFail; // then this call may never have returned
       return giveUp(matters ? Bound::Contexts : Bound::ContextsWithoutDevices,
                     notFollowed(types, callee, key));
+    }
     Row start = entry;
     for (std::uint32_t i = 0; i < callee.paramCount && i < callee.locals.size(); ++i) {
       Value value = i < args.size() ? args[i] : unknownValue();
@@ -164,6 +166,7 @@ Outcomes Machine::invoke(const Frame &caller, const Fact &fact, Row row, const F
     summary.outcomes = outcomes;
     summary.hasCuts = recursionsCut > cutBefore;
     summary.hasDefiniteConflict = definiteConflicts > conflictsBefore;
+    spentByAll[&callee].mayFail |= summary.hasDefiniteConflict;
     summary.hasConflict |=
         std::any_of(solution.conflicts.begin() + std::ptrdiff_t(firstConflict), solution.conflicts.end(),
                     [](const Conflict &each) { return each.level != Level::Latent; });

@@ -282,15 +282,16 @@ RootId Machine::countedFlag(const Frame &frame, BlockId head) {
 
 std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &rows) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(head)];
-  if (isRangeHead(block)) // whether its iterations are known is seen at its next element
-    return bounds::visitsBeforeWidening + unrolledElements(frame.function);
+  const bool isRange = isRangeHead(block); // what it varies is seen at its next element
   bool isCounted = false;
   const RootId flag = countedFlag(frame, head);
   for (Row &row : rows)
     if (row.store.get(flag))
       isCounted = true;
-    else
+    else if (!isRange)
       varyLoop(frame, head, row);
+  if (isRange)
+    return bounds::visitsBeforeWidening + (isCounted ? unrolledElements(frame.function) : 0);
   return isCounted ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
 }
 
@@ -369,6 +370,15 @@ bool Machine::closeLists(const Frame &frame, BlockId head, Row &row, std::int64_
   for (const auto &[list, elements] : closed)
     memory.write(row, list, elements);
   return true;
+}
+
+void Machine::markOneByOne(const Frame &frame, Row &row, bool isSo) {
+  const Block &block = frame.function.blocks[static_cast<std::size_t>(frame.block)];
+  const RootId flag = countedFlag(frame, headBehind(frame.function, block.terminator.successors[0]));
+  if (isSo)
+    row.store.set(flag, scalarValue(intTerm(1)));
+  else
+    row.store.erase(flag);
 }
 
 void Machine::countIterations(const Frame &frame, const Terminator &test, Row &row,

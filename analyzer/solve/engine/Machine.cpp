@@ -8,6 +8,8 @@
 
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Hashing.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Operators.h"
 
@@ -77,6 +79,19 @@ const std::vector<BlockId> &Machine::order(const Function &function) {
   return position;
 }
 
+namespace {
+
+// What the user has chosen, as far as the row knows it: no loop changes that.
+std::uint64_t chosenDigest(const Row &row) {
+  std::uint64_t all = 0;
+  for (const auto &[term, number] : row.known)
+    if (mentionsOption(term))
+      all += mix(term->hash, static_cast<std::uint64_t>(number));
+  return all;
+}
+
+} // namespace
+
 void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, BlockState &state) {
   const Block &block = frame.function.blocks[static_cast<std::size_t>(id)];
   auto phi = [&] { return symbolTerm(Name("join " + blockName(frame.function, id))); };
@@ -94,17 +109,25 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
     solution.stats.rowsLeftOut +=
         mergeRows(rows, bounds::rowsBeforeScalarsMerge, bounds::rowsPerBlock, phi());
   // Rows that still differ after some iterations are joined: with a row of the same placements where there is
-  // one (what counts iterations becomes unknown), with any row otherwise.
+  // one (what counts iterations becomes unknown), with one of what the user has chosen alike otherwise.
   if ((block.isLoopHead && state.visits > patience) || state.visits > bounds::visitsPerBlock)
     for (Row &row : rows) {
-      const std::uint64_t places = row.placeDigest();
-      auto same = std::find_if(state.joined.begin(), state.joined.end(),
-                               [&](const auto &entry) { return entry.first == places; });
-      if (same == state.joined.end() && state.joined.size() < bounds::rowsPerOutcome) {
-        state.joined.emplace_back(places, row);
-        continue;
+      const std::uint64_t places = row.placeDigest(), chosen = chosenDigest(row);
+      const auto of = [&](auto isSuch) {
+        return std::find_if(state.joined.begin(), state.joined.end(), isSuch);
+      };
+      auto like = of([&](const auto &entry) { return entry.first == places; });
+      if (like == state.joined.end()) {
+        like = of([&](const auto &entry) { return chosenDigest(entry.second) == chosen; });
+        const bool isFirst = like == state.joined.end();
+        if (state.joined.size() < (isFirst ? bounds::rowsPerBlock : bounds::rowsPerOutcome)) {
+          state.joined.emplace_back(places, row);
+          continue;
+        }
+        if (isFirst)
+          like = state.joined.begin();
       }
-      Row &target = same == state.joined.end() ? state.joined.front().second : same->second;
+      Row &target = like->second;
       target = joinRows(target, row, phi());
       row = target;
     }

@@ -173,6 +173,8 @@ public:
   const std::vector<BlockId> &loopHeads(const Function &function);
   /// What the loop at `id` changes is any value of any iteration from here on.
   void varyLoop(Frame &frame, BlockId id, Row &row);
+  /// The loop that the block being run tests for is run element by element in `row`, or not.
+  void markOneByOne(const Frame &frame, Row &row, bool isSo);
 
   /// Tensors inside `value`, lists and optionals included (at most `limit`).
   void collectTensors(const Row &row, const Value &value, std::vector<Value> &out,
@@ -405,6 +407,7 @@ private:
   struct Spent {
     unsigned contexts = 0;
     std::size_t facts = 0;
+    bool mayFail = false; ///< a device conflict was certain in some state
   };
   std::unordered_map<const Function *, Spent> spent, spentByAll; ///< by the entry at hand, by all so far
   /// What the entry at hand began with, and that as far as globals lead to it.

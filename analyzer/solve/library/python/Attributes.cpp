@@ -2,6 +2,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"

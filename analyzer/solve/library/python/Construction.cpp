@@ -2,6 +2,7 @@
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/library/python/Lists.h"

@@ -1,5 +1,6 @@
 //===- ContainerMethods.cpp - methods of lists and dictionaries, and built-in functions ---===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Lists.h"
 #include "analyzer/solve/library/python/OpenValues.h"
@@ -194,8 +195,7 @@ Value givenFor(const Call &call, const std::string &option, const Given &given) 
   const Argument *count = given.find("nargs"), *action = given.find("action");
   const auto does = action ? textOf(call, action->value) : std::nullopt;
   const bool isList = (count && textOf(call, count->value) != "?") || does == "append" || does == "extend";
-  return isList ? openValue(symbolTerm(Name("option " + option)), Name(option), someRank, numberType)
-                : optionOf(option);
+  return isList ? openValue(optionTerm(option), Name(option), someRank, numberType) : optionOf(option);
 }
 
 // parser.add_argument("--name", ..) and what the user gives then. The options of groups and commands are

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/library/python/Groups.h"
 #include "analyzer/solve/library/python/Lists.h"
@@ -413,7 +414,7 @@ bool isLegacyTensor(const std::string &scope, const std::string &name) {
 
 } // namespace
 
-Value optionOf(const std::string &name) { return optionOf(name, symbolTerm(Name("option " + name))); }
+Value optionOf(const std::string &name) { return optionOf(name, optionTerm(name)); }
 
 Value optionOf(const std::string &name, Term origin) {
   return name.find("device") == std::string::npos

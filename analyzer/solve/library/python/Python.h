@@ -175,7 +175,6 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
 
 /// What a loader makes of an item: numbers become tensors of the CPU, the rest stays as it is.
 Value batched(Call &call, Row &row, const Value &item);
-constexpr const char *anyOption = "?"; ///< among options: one of which the name is not known
 /// What the user gives for an option of the command line: decided outside; a device where its name says so.
 Value optionOf(const std::string &name);
 /// The same of a choice that `origin` stands for.

@@ -111,9 +111,12 @@ Outcomes rangeCall(Call &call) {
   // The counter lives as long as the loop: rows after it are not to differ by it.
   if (test)
     call.row.store.erase(counter);
-  if (known && position && constantOf(position->term)) {
+  const bool isOneByOne = known && position && constantOf(position->term);
+  const bool more = isOneByOne && *constantOf(position->term) < static_cast<std::int64_t>(size);
+  if (test)
+    machine.markOneByOne(call.frame, call.row, more);
+  if (isOneByOne) {
     const std::int64_t at = *constantOf(position->term);
-    const bool more = at < static_cast<std::int64_t>(size);
     if (test && more)
       call.row.store.set(counter, position);
     if (test)
