@@ -291,7 +291,7 @@ std::size_t Machine::enterLoop(Frame &frame, BlockId head, std::vector<Row> &row
     else if (!isRange)
       varyLoop(frame, head, row);
   if (isRange)
-    return bounds::visitsBeforeWidening + (isCounted ? unrolledElements(frame.function) : 0);
+    return bounds::visitsBeforeWidening + (isCounted ? bounds::unrolledInComprehension : 0);
   return isCounted ? 8 * bounds::visitsBeforeWidening : bounds::visitsBeforeWidening;
 }
 

@@ -110,8 +110,8 @@ def choice(seq):
 
 @dt.models("random.sample", "random.choices")
 def sample(population, weights=None, k=1, **options):
-    """The second argument of sample() is their number, that of choices() is not; how many are unknown is no matter."""
-    return [population[int(dt.unknown())] for _ in range(weights if isinstance(weights, int) else k)]
+    """Any of them may be among those drawn."""
+    return [each for each in population]
 
 
 @dt.models("operator.add", "operator.iadd")

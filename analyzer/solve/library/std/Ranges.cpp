@@ -47,6 +47,18 @@ std::optional<Outcomes> elementOfOwnRange(Call &call, const Address &range, Name
   return elements;
 }
 
+// What modules() and named_modules() give: who asks for it looks for the few that he changes.
+bool areModules(const Call &call, const Value &list) {
+  return is(list, ValueKind::List) && !isSummary(list) &&
+         std::all_of(list->elements.begin(), list->elements.end(), [&](const Value &element) {
+           const Value module = is(element, ValueKind::Record) && element->fields.count("second")
+                                    ? element->fields.at("second")
+                                    : element;
+           return is(module, ValueKind::Address) &&
+                  call.machine.types.isModule(call.machine.memory.read(call.row, module->address)->type);
+         });
+}
+
 // A part of a sequence that is known.
 struct Part {
   std::int64_t from = 0;
@@ -102,8 +114,9 @@ Outcomes rangeCall(Call &call) {
   const bool isMap = is(list, ValueKind::Record) && types.classOf(list->type) == TypeClass::Map;
   const std::vector<Name> keys = isMap ? mapKeys(types, list) : std::vector<Name>();
   const std::size_t size = isMap ? keys.size() : part ? part->count : list->elements.size();
-  const bool known = size <= unrolledElements(call.frame.function) &&
-                     (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
+  const std::size_t most =
+      areModules(call, list) ? bounds::unrolledInComprehension : unrolledElements(call.frame.function);
+  const bool known = size <= most && (isMap ? size > 0 : is(list, ValueKind::List) && !isSummary(list));
   const RootId counter = memory.noted(call.frame.depth, Name("iterator " + iteratorKey(call, range)));
   const Block &block = call.frame.function.blocks[static_cast<std::size_t>(call.frame.block)];
   Value position =
