@@ -72,6 +72,20 @@ class KeepingOptimizer:
         return dt.unknown()
 
 
+@dt.models("torch.optim.SGD")
+class MomentumOptimizer(KeepingOptimizer):
+    """Keeps something where it has a momentum."""
+
+    def __init__(self, params, lr=0, momentum=0, *options, **named):
+        self._momentum = momentum
+        super().__init__(params)
+        self._kept = dt.keeper(self._params, momentum)
+
+    def load_state_dict(self, state_dict):
+        self._kept = dt.keeper(self._params, self._momentum)
+        dt.step(self._kept)
+
+
 @dt.models("torch.optim.Adagrad")
 class EagerOptimizer(KeepingOptimizer):
     """The same, made with the optimizer."""

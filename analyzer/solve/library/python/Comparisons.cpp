@@ -1,6 +1,7 @@
 //===- Comparisons.cpp - what Python asks of values: are they equal, the same, true ---===//
 #include "analyzer/facts/NameParts.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
+#include "analyzer/solve/domain/Options.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/Evidence.h"
 #include "analyzer/solve/engine/Operators.h"
@@ -279,8 +280,10 @@ Value truthOf(const Call &call, const Value &value) {
     return scalarValue(intTerm(0));
   if (const auto text = textOf(call, value))
     return scalarValue(intTerm(!text->empty()));
-  if (is(value, ValueKind::Scalar))
-    return scalarValue(call.row.resolve(value->term));
+  if (is(value, ValueKind::Scalar)) { // that an option is given says nothing more of it
+    const Term term = call.row.resolve(value->term);
+    return scalarValue(isOption(term) ? call.row.resolve(applyTerm("truth", {term})) : term);
+  }
   if (isConstantOfLibrary(value))
     return scalarValue(call.row.resolve(applyTerm("truth", {textTerm(value->type)})));
   const Value held = behind(call, value);

@@ -126,6 +126,29 @@ Value rangeOf(const Row &row, const Given &given) {
       {isCounted ? scalarValue(applyTerm(op::plus, {intTerm(*start), elementIndex()})) : unknownValue()});
 }
 
+// A tuple for each object that a column can have; of tensors, which go together row by row, and where there
+// are many, one for all.
+std::vector<Value> combinations(const std::vector<std::vector<Value>> &columns) {
+  std::vector<std::vector<Value>> all(1);
+  for (const auto &column : columns) {
+    const bool areObjects = !column.empty() && column.size() * all.size() <= bounds::listAlternatives &&
+                            std::all_of(column.begin(), column.end(),
+                                        [](const Value &each) { return is(each, ValueKind::Address); });
+    const Value any = column.empty() ? unknownValue() : anyOf(column);
+    std::vector<std::vector<Value>> longer;
+    for (const Value &each : areObjects ? column : std::vector<Value>{any})
+      for (std::vector<Value> tuple : all) {
+        tuple.push_back(each);
+        longer.push_back(std::move(tuple));
+      }
+    all = std::move(longer);
+  }
+  std::vector<Value> tuples(all.size());
+  std::transform(all.begin(), all.end(), tuples.begin(),
+                 [](std::vector<Value> &each) { return tupleValue(std::move(each)); });
+  return tuples;
+}
+
 // zip and enumerate: tuples of what is in each.
 Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   std::vector<std::vector<Value>> columns;
@@ -147,14 +170,11 @@ Value tuplesOf(Call &call, const std::vector<Value> &lists) {
   }
   if (isKnown)
     return tupleValue(std::move(tuples));
-  std::vector<Value> any;
-  for (auto &column : columns) {
+  for (auto &column : columns)
     for (Value &each : column) // a parameter and a tensor that was computed
       if (column.size() > 1 && is(each, ValueKind::Tensor))
         each = call.machine.memory.snapshot(call.row, each);
-    any.push_back(column.empty() ? unknownValue() : anyOf(column));
-  }
-  return summaryOf({tupleValue(std::move(any))});
+  return summaryOf(combinations(columns));
 }
 
 // zip(*rows) of as many rows as there may be: the first of each of them, the second, and so on.

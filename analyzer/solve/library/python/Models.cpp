@@ -190,12 +190,15 @@ Value areTogether(Call &call, Row &row, const Given &given) {
   return scalarValue(intTerm(1));
 }
 
-// keeper(parameters): what an optimizer keeps of them.
+// keeper(parameters, factor): what an optimizer keeps of them; nothing for a factor that is zero, or may be.
 Value makeKeeper(Call &call, Row &row, const Given &given) {
   static const Name type("python::keeper");
+  const Argument *factor = given.find("factor", 1);
+  const bool isNumber = factor && is(factor->value, ValueKind::Scalar);
+  const Value record = recordValue(type, {{hidden::optimized, behind(call, argument(given, 0))}});
+  const bool keeps = !factor || (isNumber && numberOf(row.resolve(factor->value->term)).value_or(0) != 0);
   return allocated(call, row, type,
-                   recordValue(type, {{hidden::optimized, behind(call, argument(given, 0))},
-                                      {hidden::keeps, scalarValue(intTerm(1))}}));
+                   keeps ? withField(record, hidden::keeps, scalarValue(intTerm(1))) : record);
 }
 
 // step(keeper): it must be where the parameters are.

@@ -6,8 +6,6 @@
 #include "analyzer/solve/library/torch/Modules.h"
 #include "analyzer/solve/library/torch/Words.h"
 
-#include <cstdlib>
-
 namespace devicetidy {
 namespace {
 
@@ -17,20 +15,22 @@ using models::Effect;
 bool isNonZero(const Call &call, const Value &value) {
   if (!is(value, ValueKind::Scalar))
     return false;
-  const Term term = call.row.resolve(value->term);
-  if (const auto number = constantOf(term))
-    return *number != 0;
-  return term->kind == TermKind::Apply && term->name == op::floatNumber &&
-         std::strtod(term->args[0]->name.str().c_str(), nullptr) != 0;
+  return numberOf(call.row.resolve(value->term)).value_or(0) != 0;
 }
+
+// What is kept of a parameter goes by its place among the others: modules have other names where they are
+// returned.
+Name placeAmong(std::size_t i) { return Name(std::to_string(i)); }
 
 // `optimizer` with something kept of each of its parameters, as they are now.
 Value withState(Call &call, const Value &optimizer) {
   const auto before = optimizer->fields.find(hidden::state);
   Value state = before != optimizer->fields.end() ? before->second : recordValue({});
-  for (const Value &parameter : optimizedBy(call, optimizer)) {
+  const std::vector<Value> parameters = optimizedBy(call, optimizer);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Value &parameter = parameters[i];
     const Placement placement = call.machine.memory.placementOf(call.row, parameter);
-    const Name key = keyOfParameter(parameter->address);
+    const Name key = placeAmong(i);
     if (placement.isKnown() && !state->fields.count(key))
       state = withField(state, key,
                         tensorValue(placement, parameter->rank,
@@ -69,10 +69,10 @@ void loadState(Call &call, const Address &where, const Placement &placement, con
   if (!isOptimizer(optimizer))
     return;
   Value state = recordValue({});
-  for (const Value &parameter : optimizedBy(call, optimizer))
+  const std::vector<Value> parameters = optimizedBy(call, optimizer);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
     if (placement.isKnown() && optimizer->fields.count(hidden::keeps))
-      state = withField(state, keyOfParameter(parameter->address),
-                        tensorValue(placement, parameter->rank, history));
+      state = withField(state, placeAmong(i), tensorValue(placement, parameters[i]->rank, history));
   call.machine.memory.write(call.row, where, withField(optimizer, hidden::state, state));
 }
 
@@ -89,19 +89,21 @@ void stepState(Call &call, const Address &self, const Value &optimizer) {
   if (!optimizer->fields.count(hidden::keeps) || !self.valid())
     return;
   if (const auto state = optimizer->fields.find(hidden::state);
-      state != optimizer->fields.end() && is(state->second, ValueKind::Record))
-    for (const Value &parameter : optimizedBy(call, optimizer)) {
-      const auto kept = state->second->fields.find(keyOfParameter(parameter->address));
+      state != optimizer->fields.end() && is(state->second, ValueKind::Record)) {
+    const std::vector<Value> parameters = optimizedBy(call, optimizer);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto kept = state->second->fields.find(placeAmong(i));
       if (kept == state->second->fields.end() || !is(kept->second, ValueKind::Tensor))
         continue;
       Machine::Requirement requirement;
       requirement.operation = "step";
       call.machine.requireSame(
           call,
-          {{parameter, nullptr, "a parameter"}, {kept->second, nullptr, "the optimizer's state for it"}},
+          {{parameters[i], nullptr, "a parameter"}, {kept->second, nullptr, "the optimizer's state for it"}},
           requirement);
       break;
     }
+  }
   call.machine.memory.write(call.row, self, withState(call, optimizer));
 }
 
