@@ -435,6 +435,31 @@ void Modules::resolve() {
     });
 }
 
+namespace {
+
+bool isDispatcher(const Module &module, const Node &decorator) {
+  const bool isMember = decorator.is("Attribute") && decorator["value"].is("Name");
+  const Meaning *meaning =
+      Modules::find(module, isMember ? decorator["value"].text("id") : decorator.text("id"));
+  return meaning && meaning->kind == Meaning::Kind::Library &&
+         meaning->name + (isMember ? "." + decorator.text("attr") : "") == "functools.singledispatch";
+}
+
+} // namespace
+
+bool Modules::registersCase(const Module &module, const Node &decorator) {
+  const Node base = decorator.is("Call") ? decorator["func"] : decorator;
+  if (!base.is("Attribute") || base.text("attr") != "register")
+    return false;
+  const std::vector<Node> body = module.file->module().list("body");
+  return std::any_of(body.begin(), body.end(), [&](const Node &statement) {
+    const std::vector<Node> written = statement.list("decorator_list");
+    return statement.is("FunctionDef") && statement.text("name") == base["value"].text("id") &&
+           std::any_of(written.begin(), written.end(),
+                       [&](const Node &each) { return isDispatcher(module, each); });
+  });
+}
+
 std::vector<Node> Modules::decorators(const Module &module, const Node &definition) {
   std::vector<Node> applied;
   for (const Node &decorator : definition.list("decorator_list")) {
@@ -443,7 +468,8 @@ std::vector<Node> Modules::decorators(const Module &module, const Node &definiti
     const Meaning *owner = isMember ? find(module, base["value"].text("id")) : nullptr;
     const Module *in = isMember ? (owner ? owner->module : nullptr) : &module;
     const Meaning *meaning = in ? find(*in, base.text(isMember ? "attr" : "id")) : nullptr;
-    if (meaning && meaning->kind == Meaning::Kind::Function && !module.isModel)
+    const bool isOfProject = meaning && meaning->kind == Meaning::Kind::Function;
+    if ((isOfProject || isDispatcher(module, base) || registersCase(module, base)) && !module.isModel)
       applied.insert(applied.begin(), decorator);
   }
   return applied;

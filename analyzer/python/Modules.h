@@ -66,6 +66,9 @@ public:
   /// The decorators of a function that are functions of the project, the first to be applied first; the
   /// others leave it as it is.
   static std::vector<Node> decorators(const Module &module, const Node &definition);
+  /// Is it `@function.register`, or `@function.register(cls)`, of a function of `module` with
+  /// @singledispatch?
+  static bool registersCase(const Module &module, const Node &decorator);
 
 private:
   void addModel(const std::string &name, const Meaning &meaning);

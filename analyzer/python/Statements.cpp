@@ -418,7 +418,9 @@ void FunctionLowering::define(const Node &node) {
                                   [&](const Node &each) { return isOfTorch(parts.module, each); });
   const bool isReplaced =
       isClassBody && !decorators.empty() && decorators.size() + std::size_t(kept) == written.size();
-  const std::string mark = isReplaced ? "@plain" : "";
+  const std::string mark = isReplaced    ? "@plain"
+                           : name == "_" ? "@" + std::to_string(node.where().line) // there may be others
+                                         : "";
   FunctionLowering inner(parts, this, className, (qualified.empty() ? name : qualified + "." + name) + mark);
   inner.lowerFunction(node, mark);
   if (isReplaced)
@@ -430,8 +432,15 @@ void FunctionLowering::define(const Node &node) {
   if (isClassBody || (isModuleBody && Modules::find(parts.module, name)))
     return; // found by its name
   Operand made = use(closure(node, inner), node);
-  for (const Node &decorator : decorators)
-    made = use(emitCall("call", {operand(decorator), made}, node), node);
+  for (const Node &decorator : decorators) {
+    std::vector<Operand> given{operand(decorator), made};
+    if (decorator.is("Attribute") &&
+        Modules::registersCase(parts.module, decorator)) // of the class written there
+      if (const std::vector<Node> parameters = node["args"].list("args");
+          !parameters.empty() && parameters[0]["annotation"])
+        given.insert(given.begin() + 1, operand(parameters[0]["annotation"]));
+    made = use(emitCall("call", std::move(given), node), node);
+  }
   storeName(node, name, made);
 }
 

@@ -4,8 +4,9 @@
 A program is a file or a folder.
 
 A line that ends in "# raises" fails when its function is run; no other line does. A move whose result is thrown away is
-told of at the move: it stands for the next line that raises. What follows a line that raises in its function is never
-reached and counts for nothing. The labels are executed on virtual GPUs by the suites of the runtime.
+told of at the move: it stands for the next line that raises, or, where its file has none, for one of another file that is
+not told of. What follows a line that raises in its function is never reached and counts for nothing. The labels are executed
+on virtual GPUs by the suites of the runtime.
 """
 import argparse
 import ast
@@ -48,26 +49,44 @@ def unreached(path, wanted):
 
 
 def told(findings, wanted):
-    """The lines that findings are about, with their messages."""
-    lines = {}
+    """The lines that findings are about, with their messages, and those of moves that stand for a line of another file."""
+    lines, elsewhere = {}, []
     for finding in findings:
         line = finding["line"]
         if finding["check"] == "device-discarded-move":
-            line = min((each for each in wanted if each > line), default=line)
-        lines[line] = finding["message"]
-    return lines
+            line = min((each for each in wanted if each > line), default=None)
+        if line is None:
+            elsewhere.append(finding)
+        else:
+            lines[line] = finding["message"]
+    return lines, elsewhere
 
 
 def compare(path, findings, verbose):
     """How many labels are found and missed, and how many findings are false."""
     wanted = labelled(path)
     behind = unreached(path, wanted)
-    got = {line: message for line, message in told(findings, wanted).items() if line not in behind}
+    lines, elsewhere = told(findings, wanted)
+    got = {line: message for line, message in lines.items() if line not in behind}
     for line in sorted(wanted - set(got)) if verbose else []:
         print(f"{path}:{line}: missed: {path.read_text().splitlines()[line - 1].strip()}")
     for line in sorted(set(got) - wanted):
         print(f"{path}:{line}: false: {got[line]}")
-    return {"found": len(wanted & set(got)), "missed": len(wanted - set(got)), "false": len(set(got) - wanted)}
+    return {"found": len(wanted & set(got)), "missed": len(wanted - set(got)), "false": len(set(got) - wanted)}, elsewhere
+
+
+def compare_program(program, findings, verbose):
+    """The same of all files of a program."""
+    counts, elsewhere = collections.Counter(), []
+    for path in sorted(program.rglob("*.py")) if program.is_dir() else [program]:
+        own, moves = compare(path, findings[path], verbose)
+        counts.update(own)
+        elsewhere += moves
+    meant = min(len(elsewhere), counts["missed"])
+    for finding in elsewhere[meant:]:
+        print(f"{finding['file']}:{finding['line']}: false: {finding['message']}")
+    counts.update(found=meant, missed=-meant, false=len(elsewhere) - meant)
+    return counts
 
 
 def main():
@@ -82,8 +101,7 @@ def main():
     counts = collections.Counter()
     for program in map(Path.resolve, options.files):
         findings = findings_of(options.tool, program, options.level)
-        for path in sorted(program.rglob("*.py")) if program.is_dir() else [program]:
-            counts.update(compare(path, findings[path], options.verbose))
+        counts.update(compare_program(program, findings, options.verbose))
     recall = 100 * counts["found"] / max(1, counts["found"] + counts["missed"])
     precision = 100 * counts["found"] / max(1, counts["found"] + counts["false"])
     print(f"{counts['found']} found, {counts['missed']} missed, {counts['false']} false: "

@@ -103,6 +103,27 @@ def kept(function, iterable):
     return [each for each in iterable if (each if function is None else function(each))]
 
 
+@dt.models("functools.singledispatch")
+class Dispatcher:
+    """The first case that the first argument is one of."""
+
+    def __init__(self, function):
+        self.function = function
+        self.cases = []
+
+    def register(self, cls, function=None):
+        if function is None:
+            return lambda case: self.register(cls, case)
+        self.cases.append((cls, function))
+        return function
+
+    def __call__(self, first, *rest, **named):
+        for cls, function in self.cases:
+            if isinstance(first, cls):
+                return function(first, *rest, **named)
+        return self.function(first, *rest, **named)
+
+
 @dt.models("random.choice", "secrets.choice")
 def choice(seq):
     return seq[int(dt.unknown())]

@@ -239,6 +239,19 @@ Placement placementOfEntries(const Call &call, const Row &row, const Given &give
   return common.value_or(Placement::unknown());
 }
 
+// eval() and train(): so are all that are registered in it.
+void setTraining(const Machine &machine, Row &row, const Address &module, const Value &mode,
+                 std::set<std::pair<RootId, Path>> &seen) {
+  const Value record = machine.memory.read(row, module);
+  if (!is(record, ValueKind::Record) || !machine.types.isModule(record->type) ||
+      !seen.insert({module.root, module.path}).second)
+    return;
+  machine.memory.write(row, module.field("training"), mode);
+  for (const auto &[name, field] : record->fields)
+    if (hidden::isSubmodule(name) || name == hidden::children)
+      forEachAddress(field, [&](const Address &part) { setTraining(machine, row, part, mode, seen); });
+}
+
 } // namespace
 
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
@@ -285,6 +298,12 @@ Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type
     // Of some buffers the tensor is a number, but not of all entries.
     const Value tensor = where.isKnown() ? tensorValue(where, someRank, nullptr) : unknownValue();
     return done(row, allocated(call, row, dictType, recordValue(dictType, {{anyEntryField, tensor}})));
+  }
+  if (isOneOf(name, {"eval", "train"})) {
+    const Argument *mode = given.find("mode", 0);
+    std::set<std::pair<RootId, Path>> seen;
+    setTraining(machine, row, self,
+                mode && name == "train" ? mode->value : scalarValue(intTerm(name == "train")), seen);
   }
   if (isOneOf(name, {"register_forward_hook", "register_forward_pre_hook"}) && !given.positional.empty())
     return addHook(call, std::move(row), self, name == "register_forward_pre_hook", given);
