@@ -137,6 +137,11 @@ Operand FunctionLowering::dimensions(const Node &shape) {
 Reg FunctionLowering::attribute(const Node &node) {
   if (const std::optional<Meaning> meaning = meaningOf(node))
     return loadMeaning(node, *meaning);
+  if (const std::optional<Name> id = variableOfModule(node)) {
+    Fact load = fact(FactKind::Load, node);
+    load.operands.push_back(use(global(node, *id), node, true));
+    return emit(std::move(load));
+  }
   if (node.text("attr") == "ndim")
     return emitCall("dimensions", {operand(node["value"])}, node);
   const bool isTensor = isOfTensors(node.text("attr"));

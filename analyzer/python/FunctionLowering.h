@@ -74,6 +74,9 @@ private:
   /// The variable, where a name of the block is a local one; NoReg otherwise.
   Reg addressOf(const Node &node);
   Reg variableOf(const Node &node, const std::string &name);
+  Reg global(const Node &node, Name id);
+  /// The variable of a module of the project that `module.name` is.
+  std::optional<Name> variableOfModule(const Node &node) const;
   /// For a question about `asked`: with the variable that it is, or is an attribute of.
   std::vector<Operand> withVariable(std::vector<Operand> operands, const Node &asked);
   /// What a name or a dotted name stands for, when it is fixed.

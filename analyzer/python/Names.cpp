@@ -62,6 +62,11 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
 
 static bool isClassName(std::string_view name) { return !name.empty() && std::isupper(name.front()); }
 
+// A variable that is imported from its module.
+static bool isVariable(const Meaning &meaning) {
+  return meaning.kind == Meaning::Kind::Module && meaning.module->variables.count(meaning.name);
+}
+
 // As it is written: what models it is not looked for.
 std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const {
   if (node.is("Name")) {
@@ -71,9 +76,7 @@ std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const 
       return std::nullopt;
     const Meaning *found = imported(name);
     if (found)
-      return found->kind == Meaning::Kind::Module && found->module->variables.count(found->name)
-                 ? std::nullopt
-                 : std::optional(*found);
+      return isVariable(*found) ? std::nullopt : std::optional(*found);
     if (parts.module.variables.count(name))
       return std::nullopt;
     return Meaning{Meaning::Kind::Library, "builtins." + name, nullptr};
@@ -92,7 +95,7 @@ std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const 
   if (base->kind != Meaning::Kind::Module)
     return std::nullopt;
   const Meaning *member = Modules::find(*base->module, node.text("attr"));
-  return member ? std::optional(*member) : std::nullopt;
+  return member && !isVariable(*member) ? std::optional(*member) : std::nullopt;
 }
 
 Reg FunctionLowering::loadMeaning(const Node &node, const Meaning &meaning) {
@@ -201,12 +204,29 @@ Reg FunctionLowering::variableOf(const Node &node, const std::string &name) {
   }
   if (meaningOf(node))
     return NoReg;
-  Fact address = fact(FactKind::Global, node);
   const Meaning *found = imported(name);
-  address.name = found && found->module ? found->module->idOf(found->name) : parts.module.idOf(name);
-  if (const auto known = parts.unit.globals.find(address.name); known != parts.unit.globals.end())
+  return global(node, found && found->module ? found->module->idOf(found->name) : parts.module.idOf(name));
+}
+
+Reg FunctionLowering::global(const Node &node, Name id) {
+  Fact address = fact(FactKind::Global, node);
+  address.name = id;
+  if (const auto known = parts.unit.globals.find(id); known != parts.unit.globals.end())
     address.type = known->second.type;
   return emit(std::move(address));
+}
+
+std::optional<Name> FunctionLowering::variableOfModule(const Node &node) const {
+  const std::optional<Meaning> owner =
+      node.is("Attribute") ? writtenMeaning(node["value"]) : std::optional<Meaning>();
+  if (!owner || owner->kind != Meaning::Kind::Module)
+    return std::nullopt;
+  const std::string name = node.text("attr");
+  const Meaning *found = Modules::find(*owner->module, name);
+  if (found && isVariable(*found)) // which that module has imported
+    return found->module->idOf(found->name);
+  return !found && owner->module->variables.count(name) ? std::optional(owner->module->idOf(name))
+                                                        : std::nullopt;
 }
 
 std::vector<Operand> FunctionLowering::withVariable(std::vector<Operand> operands, const Node &asked) {
@@ -217,10 +237,12 @@ std::vector<Operand> FunctionLowering::withVariable(std::vector<Operand> operand
     const bool isGet =
         node.is("Call") && node["func"].is("Attribute") && node["func"].text("attr") == "get" &&
         std::all_of(given.begin(), given.end(), [](const Node &each) { return each.is("Constant"); });
-    isPart = isEntry || isGet || (node.is("Attribute") && !meaningOf(node));
+    isPart = isEntry || isGet || (node.is("Attribute") && !meaningOf(node) && !variableOfModule(node));
     if (isPart)
       node = isGet ? node["func"]["value"] : node["value"];
   }
+  if (const std::optional<Name> id = variableOfModule(node))
+    operands.push_back(use(global(node, *id), node, true));
   if (!node.is("Name"))
     return operands;
   const std::string name = node.text("id");

@@ -151,6 +151,10 @@ Operand FunctionLowering::asWide(const Node &target, const Operand &value) {
 void FunctionLowering::assign(const Node &target, const Operand &value) {
   if (target.is("Name")) {
     storeName(target, target.text("id"), asWide(target, asUsed(target, value)));
+  } else if (const std::optional<Name> id = variableOfModule(target)) {
+    Fact store = fact(FactKind::Store, target);
+    store.operands = {use(global(target, *id), target, true), value};
+    block().facts.push_back(std::move(store));
   } else if (target.is("Attribute")) {
     const Operand object = operand(target["value"]);
     emitCall("set::" + target.text("attr"), {object, value}, target);
