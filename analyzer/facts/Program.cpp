@@ -87,10 +87,23 @@ void cutCycle(Program &program, Name id, std::unordered_map<Name, bool> &isDone)
   isDone[id] = true;
 }
 
+// A module runs what it imports first.
+void addInitialiser(Program &program, const std::unordered_map<Name, Name> &initialisers, Name file,
+                    std::unordered_set<Name> &isDone) {
+  const auto found = initialisers.find(file);
+  if (found == initialisers.end() || !isDone.insert(file).second)
+    return;
+  for (Name imported : program.imports[file])
+    addInitialiser(program, initialisers, imported, isDone);
+  if (!found->second.empty())
+    program.globalInits.push_back(found->second);
+}
+
 } // namespace
 
 Program link(std::vector<Unit> units) {
   Program program;
+  std::unordered_map<Name, Name> initialisers; // of modules, by their files
   for (Unit &unit : units) {
     for (auto &[id, function] : unit.functions)
       addFunction(program, std::move(function));
@@ -98,15 +111,20 @@ Program link(std::vector<Unit> units) {
       addType(program, std::move(type));
     for (auto &[id, global] : unit.globals)
       program.globals.try_emplace(id, std::move(global));
-    if (unit.joining != Joining::Linked)
+    if (unit.joining != Joining::Linked) {
       program.imports[unit.mainFile] = std::move(unit.imports);
-    if (!unit.globalInit.empty())
+      initialisers[unit.mainFile] = unit.globalInit;
+    } else if (!unit.globalInit.empty()) {
       program.globalInits.push_back(unit.globalInit);
+    }
     if (program.torchMajor == 0) {
       program.torchMajor = unit.torchMajor;
       program.torchMinor = unit.torchMinor;
     }
   }
+  std::unordered_set<Name> isRun;
+  for (const Unit &unit : units)
+    addInitialiser(program, initialisers, unit.mainFile, isRun);
   std::unordered_map<Name, bool> isDone;
   for (const auto &[id, type] : program.types)
     if (!isDone.count(id))

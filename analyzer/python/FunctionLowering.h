@@ -88,6 +88,8 @@ private:
   /// What a name means that is imported: here, in a function around, or in the module. Null where it is not.
   const Meaning *imported(const std::string &name) const;
   void addImports();
+  bool isCopied(const std::string &name, const Meaning &meaning) const;
+  void importStatement(const Node &node);
   /// Where a method finds what its class has captured.
   Name fieldOfCapture(const std::string &name) const;
   /// Finds the variables of `function` that functions in it assign, and makes what holds them.

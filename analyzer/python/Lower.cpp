@@ -92,12 +92,16 @@ void resolveBases(Unit &unit) {
 }
 
 // What functions of a script find when it is not run itself: its definitions, and what it assigns. What is
-// made of names that its other statements use is left out, for these may have changed it.
+// made of names that its other statements use is left out, for these may have changed it, and what it changes
+// elsewhere, which is done when it is run.
 std::vector<Node> definitionsOf(const Module &module, const std::vector<Node> &body) {
   std::vector<Node> definitions;
   std::set<std::string> used;
   for (const Node &each : body) {
-    const bool assigns = isOneOf(each.kind(), {"Assign", "AnnAssign"});
+    const std::vector<Node> targets = each.list("targets");
+    const bool assigns = isOneOf(each.kind(), {"Assign", "AnnAssign"}) &&
+                         std::none_of(targets.begin(), targets.end(),
+                                      [](const Node &target) { return target.is("Attribute"); });
     const bool defines =
         isOneOf(each.kind(), {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Import", "ImportFrom"});
     std::set<std::string> names;

@@ -372,6 +372,31 @@ std::optional<Meaning> classCalled(const Module &module, const Node &node) {
 
 } // namespace
 
+// Those who have imported them have variables of their own.
+void Modules::addRebound() {
+  for (auto &[path, module] : modules) {
+    const std::function<void(const Node &)> visit = [&, &owner = module](const Node &node) {
+      if (node.is("Global"))
+        for (const std::string &name : node.names("names"))
+          owner.rebound.insert(name);
+      for (const Node &target : node.is("Assign") ? node.list("targets") : std::vector<Node>())
+        if (const Meaning *known = target.is("Attribute") ? find(owner, target["value"].text("id")) : nullptr;
+            known && known->kind == Meaning::Kind::Module)
+          modules.at(known->module->path).rebound.insert(target.text("attr"));
+      for (const Node &child : node.children())
+        visit(child);
+    };
+    if (!module.isModel)
+      visit(module.file->module());
+  }
+  for (auto &[path, module] : modules)
+    for (const std::string &name : module.variables)
+      if (const auto known = module.meanings.find(name);
+          known != module.meanings.end() && known->second.module &&
+          known->second.module->rebound.count(known->second.name))
+        module.meanings.erase(known);
+}
+
 void Modules::resolve() {
   // Definitions first, so that imports find them; again, for what is imported through another module.
   for (auto &[path, module] : modules)
@@ -415,6 +440,7 @@ void Modules::resolve() {
         if (const auto meaning = classCalled(*owner, value); meaning && isClass(*meaning))
           hasChanged |= owner->meanings.emplace(name, *meaning).second;
   }
+  addRebound();
   for (auto &[path, module] : modules)
     if (!module.isModel && isPython(path))
       forEachText(*module.file, [&owner = module, this](const std::string &text, const std::string &data) {

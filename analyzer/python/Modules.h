@@ -37,7 +37,9 @@ struct Module {
   bool isScript = false;        ///< it does, or its code does more than define things and is no package's
   Packaging packaging = Packaging::None;
   std::map<std::string, Meaning> meanings;
-  std::set<std::string> variables;            ///< names of the module that have no fixed meaning
+  std::set<std::string> variables; ///< names of the module that have no fixed meaning
+  /// Variables that a function, or another module, gives another value: an import copies what they had.
+  std::set<std::string> rebound;
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
   const Modules *modules = nullptr;
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
@@ -55,7 +57,7 @@ public:
   /// files were looked for and not found.
   static std::vector<std::string> importsOf(const File &file, std::vector<std::string> &absent);
   void resolve();
-  /// What the names mean that an import in `module` binds.
+  /// What the names mean that an import in `module` binds; a variable of another module is what it is there.
   std::map<std::string, Meaning> meaningsOf(const Module &module, const Node &statement) const;
   /// What models the library's `dotted`; null for what has no model.
   const Meaning *modelOf(const std::string &dotted) const;
@@ -71,6 +73,7 @@ public:
   static bool registersCase(const Module &module, const Node &decorator);
 
 private:
+  void addRebound();
   void addModel(const std::string &name, const Meaning &meaning);
   void forgetDecorated();
   static std::map<std::string, Meaning> publicMeanings(const Meaning &owner);

@@ -30,12 +30,33 @@ const Meaning *FunctionLowering::imported(const std::string &name) const {
   return Modules::find(parts.module, name);
 }
 
+// A variable that is imported from its module.
+static bool isVariable(const Meaning &meaning) {
+  return meaning.kind == Meaning::Kind::Module && meaning.module->variables.count(meaning.name);
+}
+
+// Of a variable of another module, the module has one of its own, with what that one holds when it is
+// imported.
+bool FunctionLowering::isCopied(const std::string &name, const Meaning &meaning) const {
+  return isModuleBody && isVariable(meaning) &&
+         (scope.bound.count(name) || !Modules::find(parts.module, name));
+}
+
 // A name that is assigned, too, is a variable.
 void FunctionLowering::addImports() {
   for (const Node &statement : scope.imports)
     for (auto &[name, meaning] : parts.module.modules->meaningsOf(parts.module, statement))
-      if (!scope.bound.count(name))
+      if (!scope.bound.count(name) && !isCopied(name, meaning))
         imports[name] = std::move(meaning);
+}
+
+void FunctionLowering::importStatement(const Node &node) {
+  for (const auto &[name, meaning] : parts.module.modules->meaningsOf(parts.module, node))
+    if (isCopied(name, meaning)) {
+      Fact load = fact(FactKind::Load, node);
+      load.operands.push_back(use(global(node, meaning.module->idOf(meaning.name)), node, true));
+      storeName(node, name, use(emit(std::move(load)), node));
+    }
 }
 
 // An object of the class has it beside its own attributes; what calls a function is no object of the program.
@@ -61,11 +82,6 @@ std::optional<Meaning> FunctionLowering::meaningOf(const Node &node) const {
 }
 
 static bool isClassName(std::string_view name) { return !name.empty() && std::isupper(name.front()); }
-
-// A variable that is imported from its module.
-static bool isVariable(const Meaning &meaning) {
-  return meaning.kind == Meaning::Kind::Module && meaning.module->variables.count(meaning.name);
-}
 
 // As it is written: what models it is not looked for.
 std::optional<Meaning> FunctionLowering::writtenMeaning(const Node &node) const {

@@ -72,6 +72,8 @@ void FunctionLowering::statement(const Node &node) {
     matchStatement(node);
   } else if (kind == "Return") {
     returnStatement(node);
+  } else if (kind == "ImportFrom") {
+    importStatement(node);
   } else if (kind == "FunctionDef" || kind == "AsyncFunctionDef") {
     define(node);
   } else if (kind == "ClassDef") {
