@@ -67,7 +67,10 @@ bool isPlacer(const Types &types, const Function &method) {
 
 void Lives::run(const std::vector<const Function *> &entries, const std::set<const Function *> &ofMain,
                 const std::function<bool(const Function &)> &isDue) {
-  const std::set<const Function *> uncalled(entries.begin(), entries.end());
+  std::set<const Function *> uncalled; // main may call what no call names, such as properties
+  for (const Function *entry : entries)
+    if (!ofMain.count(entry))
+      uncalled.insert(entry);
   std::vector<Name> classes;
   std::vector<const Function *> free;
   std::map<Name, std::vector<const Function *>> methods;
