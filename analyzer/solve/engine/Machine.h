@@ -232,7 +232,7 @@ public:
   /// Where an object keeps what methods move to what they are given, and which methods.
   std::map<Term, std::set<Name>> keptAndMoved;
   /// An object of each class as its constructor leaves it, whatever that is given.
-  std::map<Name, Value> madeObjects;
+  std::map<Name, std::vector<Value>> madeObjects;
   /// What the bodies of classes assign, by class and by what they were run on.
   std::unordered_map<std::uint64_t, std::map<Name, Value>> attributesOf;
   std::set<Name> copiesToHost; ///< functions that have copied a tensor to the host

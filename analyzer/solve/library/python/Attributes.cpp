@@ -182,6 +182,8 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   const bool isOfGiven = applies(record->origin, op::pointee);
   if (const Value made = isOfGiven ? keptOnCpu(machine, row, record->type, Name(name)) : nullptr)
     return done(row, made);
+  if (const Value part = partOfGiven(machine, row, record, name))
+    return done(row, part);
   return done(row, isOfGiven && is(held, ValueKind::Unknown) && !isOpen(held) ? attributeOfGiven(record, name)
                                                                               : held);
 }

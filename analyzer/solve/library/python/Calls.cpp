@@ -343,7 +343,8 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
                          (!isOpen(found->second) || takesTensor(given))
                      ? callUnknownModule(call, std::move(row), given)
                      : callValue(call, std::move(row), found->second, given, object);
-    const bool isProperty = findMethod(machine, held->type, "@get " + name) != nullptr;
+    const bool isProperty =
+        findMethod(machine, held->type, "@get " + name) || partOfGiven(machine, row, held, name);
     if (machine.types.isModule(held->type) && !isProperty)
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               name, given);

@@ -6,6 +6,7 @@
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/library/python/Lists.h"
+#include "analyzer/solve/library/python/OpenValues.h"
 #include "analyzer/solve/library/python/Words.h"
 #include "analyzer/solve/library/std/Containers.h"
 #include "analyzer/solve/library/torch/Modules.h"
@@ -23,25 +24,32 @@ struct Made {
   Value object;
 };
 
-// An object of `type` that `bodies` have been run on, apart from the variables of who asks; nothing where
-// they go several ways.
-std::optional<Made> madeApart(Machine &machine, Row row, Name type,
-                              const std::vector<const Function *> &bodies) {
+// An object of `type` that `bodies` have been run on, apart from the variables of who asks, by each of their
+// ways.
+std::vector<Made> madeApart(Machine &machine, Row row, Name type,
+                            const std::vector<const Function *> &bodies) {
   const Term origin = applyTerm(op::self, {textTerm(Name("a new " + type.str()))});
   const Address object{machine.memory.outside(origin, type, type), nullptr};
   machine.memory.dropLocals(row, 0);
   row.registers.clear();
   row.store.set(object.root, recordValue(type));
+  std::vector<Row> rows{std::move(row)};
   for (const Function *body : bodies) {
-    Frame frame{*body};
-    frame.self = object;
-    Outcomes outcomes = machine.run(frame, std::move(row));
-    if (outcomes.size() != 1)
-      return std::nullopt;
-    row = std::move(outcomes.front().row);
+    std::vector<Row> left;
+    for (Row &each : rows) {
+      Frame frame{*body};
+      frame.self = object;
+      for (Outcome &outcome : machine.run(frame, std::move(each)))
+        left.push_back(std::move(outcome.row));
+    }
+    rows = std::move(left);
   }
-  const Value made = row.store.get(object.root);
-  return Made{std::move(row), made};
+  std::vector<Made> made;
+  for (Row &each : rows) {
+    const Value held = each.store.get(object.root);
+    made.push_back({std::move(each), held});
+  }
+  return made;
 }
 
 } // namespace
@@ -57,11 +65,12 @@ Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribu
   if (machine.attributesOf.try_emplace(key).second) {
     Row before;
     before.store = row.store;
-    if (const std::optional<Made> made = madeApart(machine, std::move(before), type, bodies)) {
-      std::map<Name, Value> attributes = made->object->fields;
+    if (const std::vector<Made> made = madeApart(machine, std::move(before), type, bodies);
+        made.size() == 1) {
+      std::map<Name, Value> attributes = made.front().object->fields;
       for (auto &[name, held] : attributes)
         if (is(held, ValueKind::Address))
-          held = machine.memory.read(made->row, held->address);
+          held = machine.memory.read(made.front().row, held->address);
       machine.attributesOf[key] = std::move(attributes);
     }
   }
@@ -70,23 +79,61 @@ Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribu
   return found == known.end() ? nullptr : found->second;
 }
 
-Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
+namespace {
+
+// An object of `type` as its constructor leaves it, whatever it is given, by each of its ways.
+const std::vector<Value> &asConstructed(Machine &machine, const Row &row, Name type) {
   const Function *constructor = findMethod(machine, type, "__init__");
-  if (!constructor || isWrittenLater(machine.program, machine.usage, type, attribute) ||
+  // It is there while the constructor runs, which may ask, too.
+  if (machine.madeObjects.try_emplace(type).second && constructor) {
+    std::vector<Value> objects;
+    for (const Made &made : madeApart(machine, row, type, {constructor}))
+      objects.push_back(made.object);
+    machine.madeObjects[type] = std::move(objects);
+  }
+  return machine.madeObjects[type];
+}
+
+// The class of the module that `object` has as `name`; none for what is no module.
+Name moduleHeld(const Machine &machine, const Value &object, Name name) {
+  const auto held = object->fields.find(name);
+  const bool isObject =
+      held != object->fields.end() && is(held->second, ValueKind::Address) && !held->second->address.path;
+  const Name type = isObject ? machine.memory.info(held->second->address.root).type : Name();
+  return machine.types.isModule(type) ? type : Name();
+}
+
+} // namespace
+
+Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute) {
+  if (isWrittenLater(machine.program, machine.usage, type, attribute) ||
       !machine.types.derivedFrom(type).empty())
     return nullptr;
-  if (machine.madeObjects.try_emplace(type)
-          .second) // it is there while the constructor runs, which may ask, too
-    if (const std::optional<Made> made = madeApart(machine, row, type, {constructor}))
-      machine.madeObjects[type] = made->object;
-  const Value object = machine.madeObjects[type];
-  if (!object)
+  const std::vector<Value> &made = asConstructed(machine, row, type);
+  if (made.size() != 1)
     return nullptr;
+  const Value &object = made.front();
   const auto field = object->fields.find(attribute);
   const bool isOnCpu = field != object->fields.end() && is(field->second, ValueKind::Tensor) &&
                        !field->second->address.valid() && field->second->placement == Placement::cpu() &&
                        !object->fields.count(Name(bufferMark + attribute.str()));
   return isOnCpu ? field->second : nullptr;
+}
+
+Value partOfGiven(Machine &machine, const Row &row, const Value &object, const std::string &name) {
+  if (!object->origin || !applies(object->origin, op::pointee) || !machine.types.isModule(object->type))
+    return nullptr;
+  std::set<Name> types;
+  for (const Value &each : asConstructed(machine, row, object->type))
+    types.insert(moduleHeld(machine, each, Name(name)));
+  if (types.size() != 1 || types.begin()->empty())
+    return nullptr;
+  const Name type = *types.begin();
+  const Value open = attributeOfGiven(object, name);
+  if (!machine.types.isProject(type))
+    return typed(open, moduleType);
+  return addressValue(
+      {machine.memory.outside(applyTerm(op::pointee, {open->origin}), type, open->function), nullptr});
 }
 
 namespace {
@@ -233,10 +280,13 @@ Outcomes constructBase(Call &call, Row row, const Address &self, Name base, cons
 
 void appendSome(Call &call, Row &row, const Address &container, const Value &list) {
   Call inner{call.machine, call.frame, row, call.fact, call.first};
-  if (is(list, ValueKind::List) && isSummary(list))
-    for (const Value &each : list->summary)
-      if (is(each, ValueKind::Address))
-        appendChild(inner, container, each->address, "", true);
+  const bool isList = is(list, ValueKind::List) && isSummary(list);
+  for (const Value &each : isList ? list->summary : std::vector<Value>{list})
+    if (is(each, ValueKind::Address) && isList)
+      appendChild(inner, container, each->address, "", true);
+    else if (isOpen(each)) // modules, or one, that a caller passes
+      appendChild(inner, container, call.machine.allocate(row, call.frame, call.fact, "torch::nn::Module"), "",
+                  true);
 }
 
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {
@@ -272,7 +322,8 @@ Outcomes constructModule(Call &call, Row row, const std::string &name, const Giv
   const Address where = machine.allocate(row, call.frame, call.fact, type);
   Outcomes outcomes;
   for (Row &made : machine.construct(call.frame, call.fact, std::move(row), type, where, args)) {
-    appendSome(call, made, where, some);
+    if (isOneOf(name, {"ModuleList", "Sequential"}))
+      appendSome(call, made, where, some);
     if (const Argument *device = given.find("device"); device && !is(device->value, ValueKind::Null)) {
       const Value on = asDevice(call, device->value);
       const Placement placement =

@@ -90,6 +90,8 @@ Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribu
 /// The attribute of an object of `type` that a caller passes, where its constructor makes a tensor on the
 /// CPU, whatever it is given, and nothing puts another in its place; null otherwise.
 Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute);
+/// The module that a constructor puts under `name`, of a module that a caller passes; null for what is none.
+Value partOfGiven(Machine &machine, const Row &row, const Value &object, const std::string &name);
 /// A new object of the class `made` of the program: attributes of the class, then __init__.
 Outcomes constructObject(Call &call, Row row, const Value &made, const Given &given);
 /// A module of torch.nn by the name of its class.
