@@ -325,6 +325,17 @@ Value fieldNames(Call &call, Row &row, const Given &given) {
   return listOf(call, row, std::move(names));
 }
 
+// apart(function, ..): runs it for what it may find, and forgets what it leaves: when it is run is not known.
+Value runApart(Call &call, Row &row, const Given &given) {
+  Given rest = given;
+  rest.positional.erase(rest.positional.begin());
+  Row apart = row;
+  apart.guessed = true;
+  Call inner{call.machine, call.frame, apart, call.fact, call.first};
+  callValue(inner, apart, argument(given, 0), rest, given.positional.front());
+  return nullValue();
+}
+
 Value nothingKnown(Call &, Row &, const Given &) { return unknownValue(); }
 
 // is_tensor(value): is it one for certain? What the program has not shown to be one may be an array.
@@ -368,6 +379,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"saved", saved},
                                                               {"has_ranks", hasRanksOf},
                                                               {"fields", fieldNames},
+                                                              {"apart", runApart},
                                                               {"unknown", nothingKnown},
                                                               {"file", givenOutside},
                                                               {"on_host", somethingOnHost},

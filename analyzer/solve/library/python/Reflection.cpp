@@ -120,6 +120,9 @@ Value hasAttribute(const Call &call, const Value &value, const std::string &name
        held->fields.count(Name(hidden::submodule(Name(name)))) ||
        findMethod(call.machine, held->type, name) || findMethod(call.machine, held->type, "@get " + name)))
     return scalarValue(intTerm(1));
+  if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix) &&
+      findMethod(call.machine, Name(value->type.view().substr(classPrefix.size())), name))
+    return scalarValue(intTerm(1));
   if (is(held, ValueKind::Record) && call.machine.types.isModule(held->type))
     return isOneOf(name, {"to", "cuda", "cpu", "parameters", "forward", "train", "eval", "state_dict"})
                ? scalarValue(intTerm(1))
