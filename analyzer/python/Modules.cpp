@@ -441,6 +441,7 @@ void Modules::resolve() {
           hasChanged |= owner->meanings.emplace(name, *meaning).second;
   }
   addRebound();
+  addObjects();
   for (auto &[path, module] : modules)
     if (!module.isModel && isPython(path))
       forEachText(*module.file, [&owner = module, this](const std::string &text, const std::string &data) {
@@ -486,6 +487,31 @@ bool Modules::registersCase(const Module &module, const Node &decorator) {
   });
 }
 
+void Modules::addObjects() {
+  for (auto &[path, module] : modules)
+    for (const Node &statement : module.file->module().list("body")) {
+      const Node made = statement["value"]["func"];
+      const Meaning *owner = made.is("Attribute") ? find(module, made["value"].text("id")) : nullptr;
+      const Meaning *meaning = made.is("Name")          ? find(module, made.text("id"))
+                               : owner && owner->module ? find(*owner->module, made.text("attr"))
+                                                        : nullptr;
+      if (statement.is("Assign") && meaning && meaning->kind == Meaning::Kind::Class)
+        for (const Node &target : statement.list("targets"))
+          module.objects.insert(target.text("id"));
+    }
+}
+
+// Does `node` name an object of the project, of this module or of another?
+static bool namesObject(const Module &module, const Node &node) {
+  const bool isMember = node.is("Attribute");
+  const std::string name = node.text(isMember ? "attr" : "id");
+  const Meaning *meaning = Modules::find(module, isMember ? node["value"].text("id") : name);
+  if (!meaning)
+    return !isMember && module.objects.count(name);
+  return meaning->kind == Meaning::Kind::Module &&
+         meaning->module->objects.count(isMember ? name : meaning->name);
+}
+
 std::vector<Node> Modules::decorators(const Module &module, const Node &definition) {
   std::vector<Node> applied;
   for (const Node &decorator : definition.list("decorator_list")) {
@@ -495,7 +521,9 @@ std::vector<Node> Modules::decorators(const Module &module, const Node &definiti
     const Module *in = isMember ? (owner ? owner->module : nullptr) : &module;
     const Meaning *meaning = in ? find(*in, base.text(isMember ? "attr" : "id")) : nullptr;
     const bool isOfProject = meaning && meaning->kind == Meaning::Kind::Function;
-    if ((isOfProject || isDispatcher(module, base) || registersCase(module, base)) && !module.isModel)
+    const bool isOfObject = namesObject(module, base) || namesObject(module, base["value"]);
+    if ((isOfProject || isOfObject || isDispatcher(module, base) || registersCase(module, base)) &&
+        !module.isModel)
       applied.insert(applied.begin(), decorator);
   }
   return applied;

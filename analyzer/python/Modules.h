@@ -40,6 +40,7 @@ struct Module {
   std::set<std::string> variables; ///< names of the module that have no fixed meaning
   /// Variables that a function, or another module, gives another value: an import copies what they had.
   std::set<std::string> rebound;
+  std::set<std::string> objects;              ///< variables that hold an object of a class of the project
   std::map<std::string, const Module *> data; ///< JSON files by how the module calls them
   const Modules *modules = nullptr;
   Name idOf(const std::string &qualified) const { return Name(path + ":" + qualified); }
@@ -65,8 +66,8 @@ public:
   const std::map<std::string, Module> &all() const { return modules; }
   /// What `name` means in `module`, or in the module it was imported from.
   static const Meaning *find(const Module &module, const std::string &name);
-  /// The decorators of a function that are functions of the project, the first to be applied first; the
-  /// others leave it as it is.
+  /// The decorators of a function that are functions of the project, or objects and their methods, the first
+  /// to be applied first; the others leave it as it is.
   static std::vector<Node> decorators(const Module &module, const Node &definition);
   /// Is it `@function.register`, or `@function.register(cls)`, of a function of `module` with
   /// @singledispatch?
@@ -74,6 +75,7 @@ public:
 
 private:
   void addRebound();
+  void addObjects();
   void addModel(const std::string &name, const Meaning &meaning);
   void forgetDecorated();
   static std::map<std::string, Meaning> publicMeanings(const Meaning &owner);

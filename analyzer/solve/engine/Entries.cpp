@@ -147,7 +147,7 @@ private:
     if (function.isLambda && states.callClosure(function))
       return;
     if (!isMethod)
-      states.call(function, function.isMain ? states.ofMain() : states.open());
+      states.call(function, function.isMain ? states.ofMain(function) : states.open());
     else if (function.isConstructor)
       objects(function.className);
     else

@@ -34,6 +34,8 @@ EntryStates::EntryStates(Machine &machine, const Usage &usage)
 void EntryStates::runGlobals() {
   for (Name id : machine.program.globalInits)
     if (const Function *function = machine.program.function(id)) {
+      if (isPython(function->where.file.view()))
+        beforeModule.emplace(function->where.file, base);
       machine.beginEntry(base.store, true);
       Frame frame{*function};
       Row start = base;
@@ -53,6 +55,11 @@ void EntryStates::runGlobals() {
       base.registers.clear();
       base.expressionEnded = false;
     }
+}
+
+const Row &EntryStates::ofMain(const Function &main) const {
+  const auto found = beforeModule.find(main.where.file);
+  return found == beforeModule.end() ? base : found->second;
 }
 
 // A function that no main leads to is called in a program that has run: what is changed somewhere may have

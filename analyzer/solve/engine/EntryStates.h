@@ -16,8 +16,9 @@ public:
   /// Runs the initialisers of all globals.
   EntryStates(Machine &machine, const Usage &usage);
 
-  /// Where main starts: every global as it was initialised.
-  const Row &ofMain() const { return base; }
+  /// Where `main` starts: every global as it was initialised. That of a script runs its module, and starts
+  /// where this would.
+  const Row &ofMain(const Function &main) const;
   /// Where other entries start: in a program that has run, so what is changed somewhere may have been.
   const Row &open() const { return running; }
   /// The object on which the methods of a class are called.
@@ -55,6 +56,7 @@ private:
   const Usage &usage;
   ProcessStates processes;
   Row base, running;
+  std::map<Name, Row> beforeModule; ///< what the module in a file starts with
 };
 
 } // namespace devicetidy

@@ -67,6 +67,11 @@ def cycle(iterable):
     return list(iterable)
 
 
+@dt.models("itertools.repeat")
+def repeated(object, times=None):
+    return [object for _ in dt.unknown()] if times is None else [object] * times
+
+
 @dt.models("itertools.accumulate")
 def accumulate(iterable, func=None, *, initial=None):
     sums = []
@@ -133,6 +138,21 @@ def choice(seq):
 def sample(population, weights=None, k=1, **options):
     """Any of them may be among those drawn."""
     return [each for each in population]
+
+
+@dt.models("random.Random", "random.SystemRandom")
+class Random:
+    def choice(self, seq):
+        return choice(seq)
+
+    def sample(self, population, k=1):
+        return sample(population)
+
+    def choices(self, population, weights=None, k=1):
+        return sample(population)
+
+    def __getattr__(self, name):
+        return dt.unknown()
 
 
 @dt.models("operator.add", "operator.iadd")

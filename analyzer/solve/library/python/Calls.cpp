@@ -86,6 +86,7 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
                       const Given &given) {
   std::vector<Argument> bound(function.paramCount, Argument{missing(), {}});
   std::size_t next = 0, fromRest = 0;
+  bool isSpent = false; // what * brings is for the parameters that must be given, where there are some
   for (std::size_t i = 0; i < bound.size(); ++i) {
     const std::string_view name = function.locals[i].name.view();
     if (startsWith(name, "**")) {
@@ -117,13 +118,16 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
           bound[i] = argument;
       const auto &parameter = function.locals[i];
       const bool isPlace = given.namedRest && call.machine.types.classOf(parameter.type) == TypeClass::Device;
+      const bool isPositional = i < function.requiredParams && given.rest;
+      isSpent |= isPositional && isMissing(bound[i].value) && !parameter.isConst;
+      const bool mayBeGiven = given.namedRest || (isPositional && !isSpent);
       if (given.isOpen && isMissing(bound[i].value) &&
           (!parameter.isConst || isPlace)) // else it has a default
         bound[i].value =
-            i < function.requiredParams && given.rest && !parameter.isConst
+            isPositional && !parameter.isConst
                 ? passedOn(call, row, given.rest, scalarValue(intTerm(static_cast<std::int64_t>(fromRest++))))
                 : passedOn(call, row, given.namedRest, scalarValue(textTerm(Name(name))));
-      else if (given.namedRest && isMissing(bound[i].value) && !function.isModel)
+      else if (mayBeGiven && isMissing(bound[i].value) && !function.isModel)
         bound[i].value = perhapsGiven(call, row, given.namedRest, name);
     }
   }

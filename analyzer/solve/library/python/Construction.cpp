@@ -285,8 +285,8 @@ void appendSome(Call &call, Row &row, const Address &container, const Value &lis
     if (is(each, ValueKind::Address) && isList)
       appendChild(inner, container, each->address, "", true);
     else if (isOpen(each)) // modules, or one, that a caller passes
-      appendChild(inner, container, call.machine.allocate(row, call.frame, call.fact, "torch::nn::Module"), "",
-                  true);
+      appendChild(inner, container, call.machine.allocate(row, call.frame, call.fact, "torch::nn::Module"),
+                  "", true);
 }
 
 Outcomes constructModule(Call &call, Row row, const std::string &name, const Given &named) {

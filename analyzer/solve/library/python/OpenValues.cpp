@@ -220,7 +220,8 @@ Value asOperand(const Call &call, const Value &value, bool isTensor) {
     return makeValue(std::move(tensor));
   }
   const Term origin = isPlaced(value) ? value->origin : nullptr;
-  const bool isFirst = origin && isOf(origin, op::element) && constantOf(origin->args[1]) == 0; // of several results
+  const bool isFirst =
+      origin && isOf(origin, op::element) && constantOf(origin->args[1]) == 0; // of several results
   const bool isWhole = origin && isOf(isFirst ? origin->args[0] : origin, op::call);
   return isWhole ? asTensor(call, value) : whereUsed(call, value);
 }
