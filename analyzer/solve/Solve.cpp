@@ -66,9 +66,10 @@ std::optional<Level> levelOf(const Machine::ConflictContext &context, const Plac
 }
 
 // Is the member that turns out to hold a tensor on the CPU one that the operation takes from there?
-bool isScalar(const Machine &machine, const Placement &before, const Placement &after, bool mayBeScalar) {
+bool isScalar(const Machine &machine, const Placement &before, const Placement &after, bool mayBeScalar,
+              bool isPart) {
   return mayBeScalar && before != after && after.kind == PlacementKind::Cpu &&
-         machine.memory.choices.mayBeScalar(before.index);
+         machine.memory.choices.mayBeScalar(before.index, isPart);
 }
 
 void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &conflicts) {
@@ -82,8 +83,8 @@ void settle(const Machine &machine, bool isIncomplete, std::vector<Conflict> &co
                                ? first.kind != PlacementKind::Symbol && second.kind != PlacementKind::Symbol
                                : isSettled;
     if ((context.isCandidate && !isDecided) ||
-        isScalar(machine, context.first, first, context.firstMayBeScalar) ||
-        isScalar(machine, context.second, second, context.secondMayBeScalar))
+        isScalar(machine, context.first, first, context.firstMayBeScalar, context.firstIsPart) ||
+        isScalar(machine, context.second, second, context.secondMayBeScalar, context.secondIsPart))
       continue;
     Conflict &conflict = conflicts[i];
     if (isSettled) {

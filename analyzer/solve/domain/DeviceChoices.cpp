@@ -33,7 +33,10 @@ void DeviceChoices::note(const std::string &slot, const Value &value) {
       return;
   Slot &entry = noted[slot];
   if (isTensor)
-    (value->rank == 0 ? entry.isScalar : value->rank == unknownRank ? entry.isOpenRank : entry.isWide) = true;
+    (value->rank == 0          ? entry.isScalar
+     : isOpenRank(value->rank) ? entry.hasOpenRank
+     : value->rank > 1         ? entry.isWide
+                               : entry.isLine) = true;
   const Placement placement = constantPlacement(value);
   if (!placement.isKnown() || (entry.only && *entry.only != placement))
     entry.isOpen = true;
@@ -51,11 +54,13 @@ std::optional<Placement> DeviceChoices::settled(Term origin) const {
   return entry->second.only;
 }
 
-bool DeviceChoices::mayBeScalar(Term origin) const {
+bool DeviceChoices::mayBeScalar(Term origin, bool isPart) const {
   const auto slot = slots.find(origin);
   const auto entry = slot == slots.end() ? noted.end() : noted.find(slot->second);
-  return entry == noted.end() || entry->second.isScalar ||
-         (entry->second.isOpenRank && !entry->second.isWide);
+  if (entry == noted.end() || entry->second.isScalar)
+    return true;
+  const Slot &held = entry->second;
+  return isPart ? held.isLine || held.hasOpenRank : held.hasOpenRank && !held.isLine && !held.isWide;
 }
 
 bool DeviceChoices::isUnseen(Term origin) const {

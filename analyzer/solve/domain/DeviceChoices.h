@@ -24,8 +24,9 @@ public:
   /// The one device the program puts into the slot that `origin` stands for; nothing when there are several,
   /// when one is not known, or when nothing was seen to be put there.
   std::optional<Placement> settled(Term origin) const;
-  /// May the tensor that the slot holds have no dimensions? Where one is known to have some, so have others.
-  bool mayBeScalar(Term origin) const;
+  /// May the tensor that the slot holds, or a part of it, have no dimensions? Where one is known to have
+  /// some, so have others.
+  bool mayBeScalar(Term origin, bool isPart) const;
   /// Does the symbol stand for a slot?
   bool isSlot(Term origin) const { return slots.count(origin) != 0; }
   /// The symbol stands for a slot that nothing was seen to be put into.
@@ -39,8 +40,8 @@ private:
   struct Slot {
     std::optional<Placement> only;
     bool isOpen = false;
-    /// Tensors without dimensions, with some, and of unknown rank.
-    bool isScalar = false, isWide = false, isOpenRank = false;
+    /// Tensors without dimensions, with one or some, with several, and of unknown rank.
+    bool isScalar = false, isLine = false, isWide = false, hasOpenRank = false;
   };
   std::map<std::string, Slot> noted;
   std::map<Term, std::string> slots;

@@ -88,7 +88,7 @@ bool absorbs(const Value &a, const Value &b) {
     return !isOpen(a) && !a->term && !isSomePart(a);
   if (!is(a, ValueKind::Tensor) || !is(b, ValueKind::Tensor) || a->address.valid() || b->address.valid())
     return false;
-  const bool keepsRank = a->rank == unknownRank || (a->rank == b->rank && b->placement.isKnown());
+  const bool keepsRank = isOpenRank(a->rank) || (a->rank == b->rank && b->placement.isKnown());
   return !a->placement.isKnown() && keepsRank && a->count < 0 && !a->pinned;
 }
 
@@ -116,7 +116,7 @@ Value joinValues(const Value &a, const Value &b, Term phi, JoinedNumbers &number
       return unknownValue();
     if (a->placement != b->placement)
       return tensorValue(Placement::unknown(), a->rank == b->rank ? a->rank : unknownRank, nullptr);
-    const bool bothShaped = a->rank != 0 && b->rank != 0 && a->rank != unknownRank && b->rank != unknownRank;
+    const bool bothShaped = a->rank != 0 && b->rank != 0 && !isOpenRank(a->rank) && !isOpenRank(b->rank);
     const int rank = a->rank == b->rank ? a->rank : bothShaped ? someRank : unknownRank;
     return tensorValue(a->placement, rank, a->history);
   }

@@ -496,7 +496,7 @@ Term dimensionsOf(const Value &tensor) {
 int Memory::rankOf(const Row &row, const Value &tensor) const {
   if (!is(tensor, ValueKind::Tensor))
     return unknownRank;
-  const Term asked = tensor->rank == unknownRank ? dimensionsOf(tensor) : nullptr;
+  const Term asked = isOpenRank(tensor->rank) ? dimensionsOf(tensor) : nullptr;
   const auto known = asked ? constantOf(row.resolve(asked)) : std::nullopt;
   if (asked && !known && constantOf(row.resolve(applyTerm(op::greater, {asked, intTerm(0)}))) == 0)
     return 0;

@@ -92,6 +92,8 @@ enum class ValueKind : std::uint8_t {
 /// Number of dimensions: 0.., or one of these.
 constexpr int unknownRank = -1;
 constexpr int someRank = -2; ///< at least one dimension
+constexpr int partRank = -3; ///< unknown, and less than that of the tensor that it is a part of
+inline bool isOpenRank(int rank) { return rank == unknownRank || rank == partRank; }
 
 struct ValueData;
 using Value = std::shared_ptr<const ValueData>;

@@ -33,7 +33,7 @@ bool isOnCpu(const Placed &placed) { return placed.placement.kind == PlacementKi
 bool isCpuScalar(const Placed &placed) {
   return placed.rank == 0 && (isOnCpu(placed) || isSaved(placed.placement));
 }
-bool mayBeCpuScalar(const Placed &placed) { return placed.rank == unknownRank && isOnCpu(placed); }
+bool mayBeCpuScalar(const Placed &placed) { return isOpenRank(placed.rank) && isOnCpu(placed); }
 
 // A number on a device that is chosen, which may be the CPU, and a GPU that is not.
 bool mayBeChosenScalar(const Placed &placed, const Placed &other) {
@@ -424,8 +424,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     const bool isPartial = this->isPartial && worst == Verdict::Open;
     solution.conflicts.push_back(std::move(conflict));
     conflictContexts.push_back({first.placement, second.placement, mayBeScalar(indexA), mayBeScalar(indexB),
-                                isMeantForDevices(call), isPartial, worst == Verdict::Open,
-                                hasAskedForCuda(call.row)});
+                                first.rank == partRank, second.rank == partRank, isMeantForDevices(call),
+                                isPartial, worst == Verdict::Open, hasAskedForCuda(call.row)});
   }
   if (worst == Verdict::Same && placed.size() > 1)
     noteTogether(call, placed);
@@ -455,7 +455,8 @@ Placement Machine::requireSame(Call &call, const std::vector<TensorUse> &uses,
     if (isBrought && perhapsExempt(0))
       return Placement::unknown();
     const bool isSecond = placed.size() > 1 && !isBrought &&
-                          (perhapsExempt(0) || (isOnCpu(placed[0]) && isOutside(placed[1].placement)));
+                          (perhapsExempt(0) || (isOnCpu(placed[0]) && isOutside(placed[1].placement)) ||
+                           (mayBeScalar(0) && placed[0].rank == partRank && placed[1].rank != partRank));
     return placed[isSecond ? 1 : 0].kept;
   }
   // One device: that of the first tensor that is known and is no CPU scalar among CUDA tensors.

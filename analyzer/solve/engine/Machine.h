@@ -275,6 +275,7 @@ public:
   struct ConflictContext {
     Placement first, second;
     bool firstMayBeScalar = false, secondMayBeScalar = false; ///< the operation takes such a one from the CPU
+    bool firstIsPart = false, secondIsPart = false;           ///< of what a member holds
     bool isMeant = false;     ///< the code is meant for more devices than the CPU
     bool isPartial = false;   ///< of an object of which the entry knows a part only
     bool isCandidate = false; ///< nothing is to be said unless a member turns out to hold one device

@@ -146,8 +146,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
     if (isOpen(values[i]) && call.machine.types.classOf(function.locals[i].type) == TypeClass::Tensor) {
       if (!function.locals[i].isConst) // may not be left out
         row.assume(isTensorQuestion(values[i])->term, 1);
-      values[i] = values[i]->rank == unknownRank ? asTensor(call, values[i]) // else somebody says: of numbers
-                                                 : unknownValue();
+      values[i] = isOpenRank(values[i]->rank) ? asTensor(call, values[i]) // else somebody says: of numbers
+                                              : unknownValue();
     }
   }
   return call.machine.invoke(call.frame, call.fact, std::move(row), function, self, std::move(values));

@@ -190,15 +190,17 @@ int rankOfPart(const Call &call, const Value &tensor, const Value &index, const 
     return unknownRank;
   if (rank >= 0)
     return std::max(0, rank - *taken);
-  return *taken < 0 || (*taken == 0 && rank == someRank) ? someRank : unknownRank;
+  return *taken < 0 || (*taken == 0 && rank == someRank) ? someRank
+         : *taken > 0 && isOpenRank(rank)                ? partRank
+                                                         : unknownRank;
 }
 
 // An index without dimensions is a number, wherever it is: an element of the steps of a scheduler.
 void dropNumbers(const Call &call, std::vector<Argument> &args) {
   const auto mayBeNumber = [&](const Argument &index) {
     const int rank = call.machine.memory.rankOf(call.row, index.value);
-    return rank == 0 || (rank == unknownRank && call.machine.memory.placementOf(call.row, index.value).kind !=
-                                                    PlacementKind::Symbol);
+    return rank == 0 || (isOpenRank(rank) && call.machine.memory.placementOf(call.row, index.value).kind !=
+                                                 PlacementKind::Symbol);
   };
   args.erase(std::remove_if(args.begin() + 1, args.end(), mayBeNumber), args.end());
 }

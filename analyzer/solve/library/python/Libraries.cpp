@@ -168,7 +168,7 @@ Outcomes copyData(Call &call, Row &row, const Asked &asked, const Given &named) 
     return args.size() < 2 ? done(row, data) : callTorch(call, row, "at::Tensor::to", args, true);
   const bool isArray = is(data, ValueKind::Record) && findMethod(call.machine, data->type, "__array__");
   const bool hasDevice = given.find("device") != nullptr;
-  const bool isSaid = isOpen(data) && data->rank != unknownRank; // an annotation says that it is of numbers
+  const bool isSaid = isOpen(data) && !isOpenRank(data->rank); // an annotation says that it is of numbers
   const bool isHost = isOfHost(data), isUnknown = is(data, ValueKind::Unknown) && !hasDevice && !isHost;
   // What makes an object is a setting, or what somebody has read.
   const bool isSetting = asked.name == "as_tensor" && isOpen(data) && !data->placement.isKnown() &&

@@ -155,7 +155,7 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   if (name == "unique")
     name = "_unique2";
   if (name == "dim" || name == "ndimension")
-    if (const Term dimensions = dimensionsOf(object.value); dimensions && object.value->rank == unknownRank)
+    if (const Term dimensions = dimensionsOf(object.value); dimensions && isOpenRank(object.value->rank))
       return done(row, scalarValue(row.resolve(dimensions)));
   if (name == "new_tensor")
     name = "new_ones";

@@ -69,7 +69,7 @@ std::optional<Outcomes> tensorWord(Call &call, const Effect &) {
 
 Outcomes withRank(Call &call, int rank) {
   const Value value = call.operand(0);
-  if (!is(value, ValueKind::Tensor) || value->address.valid() || value->rank != unknownRank)
+  if (!is(value, ValueKind::Tensor) || value->address.valid() || !isOpenRank(value->rank))
     return call.done(value);
   ValueData data = *value;
   data.rank = rank;

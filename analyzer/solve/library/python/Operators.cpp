@@ -224,7 +224,7 @@ namespace {
 
 // A parameter that nothing but the way it is used says to be a tensor.
 bool mayBeNumber(const Value &value) {
-  return is(value, ValueKind::Tensor) && !value->address.valid() && value->rank == unknownRank &&
+  return is(value, ValueKind::Tensor) && !value->address.valid() && isOpenRank(value->rank) &&
          value->placement.kind == PlacementKind::Symbol && value->placement.role == SymbolRole::Tensor &&
          applies(value->placement.index, op::parameter);
 }

@@ -102,8 +102,10 @@ int commonRank(const std::vector<TensorUse> &uses) {
     const int own = use.tensor->rank;
     if (own == someRank || rank == someRank)
       rank = own > 0 ? own : rank > 0 ? rank : someRank;
-    else if (own == unknownRank || rank == unknownRank)
-      rank = std::max(own, rank) > 0 ? std::max(own, rank) : unknownRank;
+    else if (isOpenRank(own) || isOpenRank(rank))
+      rank = std::max(own, rank) > 0                     ? std::max(own, rank)
+             : own == unknownRank || rank == unknownRank ? unknownRank
+                                                         : partRank;
     else
       rank = std::max(rank, own);
   }
@@ -125,7 +127,7 @@ int matmulRank(const std::vector<TensorUse> &uses) {
   if (uses.size() < 2)
     return unknownRank;
   const int a = uses[0].tensor->rank, b = uses[1].tensor->rank;
-  if (a == 0 || b == 0 || a == unknownRank || b == unknownRank)
+  if (a == 0 || b == 0 || isOpenRank(a) || isOpenRank(b))
     return a > 1 || b > 1 ? someRank : unknownRank;
   if (a == someRank || b == someRank)
     return someRank;
@@ -201,7 +203,7 @@ int reducedRank(const Call &call, int self, const std::vector<TensorUse> &uses) 
 // expand_as(other), gather(0, index): as many as the other has, which are no fewer.
 int secondRank(int self, const std::vector<TensorUse> &uses) {
   const int second = uses.size() > 1 ? uses[1].tensor->rank : unknownRank;
-  return second == unknownRank && (self > 0 || self == someRank) ? someRank : second;
+  return isOpenRank(second) && (self > 0 || self == someRank) ? someRank : second;
 }
 
 // expand() and repeat() never take a dimension away.
@@ -246,7 +248,7 @@ int resultRank(const Call &call, const Op &op, const std::vector<TensorUse> &use
   case Rank::More:
     return self >= 0 ? self + 1 : someRank;
   case Rank::Less:
-    return self > 0 ? self - 1 : unknownRank;
+    return self > 0 ? self - 1 : isOpenRank(self) ? partRank : unknownRank;
   case Rank::Second:
     return secondRank(self, uses);
   case Rank::Same:

@@ -327,7 +327,7 @@ Outcomes writeIndexed(Operation &on) {
   const std::size_t count = on.call.argCount();
   const bool isNumber =
       count > 0 && is(on.call.arg(count - 1), ValueKind::Scalar); // the last is an index, then
-  on.requirement.isSure &= rank != unknownRank;                   // a number is written wherever it is
+  on.requirement.isSure &= !isOpenRank(rank);                     // a number is written wherever it is
   on.requirement.cpuScalars = true;
   if (!isNumber && on.uses.size() > 2 && rank != 0)
     on.require({on.uses.front(), on.uses.back()});
