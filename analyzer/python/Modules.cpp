@@ -521,7 +521,8 @@ std::vector<Node> Modules::decorators(const Module &module, const Node &definiti
     const Module *in = isMember ? (owner ? owner->module : nullptr) : &module;
     const Meaning *meaning = in ? find(*in, base.text(isMember ? "attr" : "id")) : nullptr;
     const bool isOfProject = meaning && meaning->kind == Meaning::Kind::Function;
-    const bool isOfObject = namesObject(module, base) || namesObject(module, base["value"]);
+    const bool isOfObject = namesObject(module, base) || namesObject(module, base["value"]) ||
+                            (isMember && owner && owner->kind == Meaning::Kind::Class);
     if ((isOfProject || isOfObject || isDispatcher(module, base) || registersCase(module, base)) &&
         !module.isModel)
       applied.insert(applied.begin(), decorator);

@@ -211,9 +211,10 @@ Outcomes attributeOf(Call &call, Row row, const Argument &given, const std::stri
   if (is(value, ValueKind::Function) && startsWith(value->type.view(), classPrefix)) {
     const Name type(value->type.view().substr(classPrefix.size()));
     const bool isMethod = findMethod(call.machine, type, name) || !call.machine.types.isProject(type);
-    const Value held = isMethod ? nullptr : attributeOfClass(call.machine, row, type, Name(name));
-    const bool isFixed = held && (is(held, ValueKind::Tensor) || is(held, ValueKind::Scalar) ||
-                                  is(held, ValueKind::Device)); // every object finds the same
+    const Value held = isMethod ? nullptr : attributeNow(call.machine, row, type, Name(name));
+    const bool isFixed =
+        held && (is(held, ValueKind::Tensor) || is(held, ValueKind::Scalar) || is(held, ValueKind::Device) ||
+                 is(held, ValueKind::Address) || is(held, ValueKind::Null)); // every object finds the same
     return done(row, isFixed ? held : bound(object, name));
   }
   if (is(value, ValueKind::Device))
@@ -326,6 +327,9 @@ Outcomes setOwnAttribute(Call &call, Row row, const Argument &on, const std::str
                          const Argument &value) {
   Machine &machine = call.machine;
   const Value &object = on.value;
+  if (is(object, ValueKind::Function) && startsWith(object->type.view(), classPrefix))
+    assignToClass(machine, row, Name(object->type.view().substr(classPrefix.size())), Name(name),
+                  value.value);
   if (isOpen(object))
     setAttributeOfOpen(call, row, object, name, value.value);
   if (is(object, ValueKind::Tensor) && name == "data" && object->address.valid() &&

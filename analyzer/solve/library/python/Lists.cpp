@@ -94,7 +94,7 @@ bool hasDevice(const Value &key) {
 
 Value keyOf(Name field) {
   const std::string_view text = field.view();
-  if (field == anyEntryField || text.size() < 2)
+  if (field == anyEntryField || text.size() < 2 || startsWith(text, "[#(")) // a tuple
     return unknownValue();
   return startsWith(text, "[#")
              ? scalarValue(intTerm(std::strtoll(std::string(text.substr(2)).c_str(), nullptr, 10)))

@@ -87,6 +87,10 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
                       const Given &given);
 /// An attribute of a class; null where its body and those of the classes behind it do not assign it.
 Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribute);
+/// Class.attribute = value.
+void assignToClass(Machine &machine, Row &row, Name type, Name attribute, const Value &value);
+/// What Class.attribute is now: what was assigned, or what its body has assigned; null for neither.
+Value attributeNow(Machine &machine, Row &row, Name type, Name attribute);
 /// The attribute of an object of `type` that a caller passes, where its constructor makes a tensor on the
 /// CPU, whatever it is given, and nothing puts another in its place; null otherwise.
 Value keptOnCpu(Machine &machine, const Row &row, Name type, Name attribute);

@@ -38,6 +38,18 @@ std::optional<Name> fieldOfParts(const Row &row, const Value &key) {
   return isKnown ? std::optional<Name>(Name("[#(" + text + ")]")) : std::nullopt;
 }
 
+// A tuple of Python, of what is known.
+std::optional<Name> fieldOfTuple(const Row &row, const Value &key) {
+  std::string text;
+  for (const Value &part : key->elements) {
+    const std::optional<Name> field = keyField(row, part);
+    if (!field || field == hidden::deviceKey)
+      return std::nullopt;
+    text += field->str();
+  }
+  return Name("[#(" + text + ")]");
+}
+
 } // namespace
 
 Value keyMadeOf(const Value &device) {
@@ -54,6 +66,8 @@ std::optional<Name> keyField(const Row &row, const Value &key) {
     return fieldOfDevice(row, key->placement);
   if (is(key, ValueKind::Record) && !key->origin)
     return fieldOfParts(row, key);
+  if (is(key, ValueKind::List) && !isSummary(key))
+    return fieldOfTuple(row, key);
   if (!is(key, ValueKind::Scalar))
     return std::nullopt;
   const Term term = row.resolve(key->term);
