@@ -110,7 +110,7 @@ Program link(std::vector<Unit> units) {
     for (auto &[id, type] : unit.types)
       addType(program, std::move(type));
     for (auto &[id, global] : unit.globals)
-      program.globals.try_emplace(id, std::move(global));
+      program.globals.try_emplace(id, global);
     if (unit.joining != Joining::Linked) {
       program.imports[unit.mainFile] = std::move(unit.imports);
       initialisers[unit.mainFile] = unit.globalInit;

@@ -81,13 +81,11 @@ void resolveBases(Unit &unit) {
         continue;
       const std::string dotted(base.view().substr(std::string_view("python:").size()));
       const std::string last = dotted.substr(dotted.rfind('.') + 1);
-      if (modules.count(dotted))
+      // Of a class of a library that is not known its methods say what it is.
+      if (modules.count(dotted) || (!startsWith(dotted, "torch.") && hasForward(type)))
         base = Name("torch::nn::Module");
       else if (startsWith(dotted, "torch.nn."))
         base = Name("torch::nn::" + last + "Impl");
-      else if (!startsWith(dotted, "torch.") &&
-               hasForward(type)) // of a library that is not known: its methods say what it is
-        base = Name("torch::nn::Module");
     }
 }
 

@@ -61,6 +61,19 @@ def case_device_of_class():
     return torch.zeros(3, device=_Masks.device) + torch.ones(3, device="cuda:3")
 
 
+class _Settings:
+    device = "cpu"
+
+
+def case_assigned_for_objects():
+    settings, own = _Settings(), _Settings()
+    own.device = "cuda:1"
+    _Settings.device = "cuda:0"
+    first = torch.zeros(3, device=settings.device) + torch.ones(3, device="cuda:0")
+    second = torch.zeros(3, device=own.device) + torch.ones(3, device="cuda:1")
+    return first, second
+
+
 class _Damped(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

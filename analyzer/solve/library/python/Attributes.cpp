@@ -120,6 +120,9 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
   Machine &machine = call.machine;
   const Address self = object.value->address;
   const Value record = machine.memory.read(row, self);
+  if (const Value assigned = assignedAttribute(machine, row, record->type, Name(name));
+      assigned && isOfClass(machine, row, record, Name(name)))
+    return done(row, assigned);
   if (const auto field = record->fields.find(Name(name)); field != record->fields.end()) {
     const Value value = machine.readMarked(row, self.field(Name(name)));
     if (const Function *get = methodOfDescriptor(machine, row, value, "__get__")) {

@@ -27,6 +27,16 @@ Name ownerOf(Machine &machine, const Row &row, Name type, Name attribute) {
 
 } // namespace
 
+bool isOfClass(Machine &machine, const Row &row, const Value &object, Name attribute) {
+  const auto own = object->fields.find(attribute);
+  if (own == object->fields.end())
+    return true;
+  const Value held =
+      is(own->second, ValueKind::Address) ? machine.memory.read(row, own->second->address) : own->second;
+  const Value first = attributeOfClass(machine, row, object->type, attribute);
+  return first && same(held, first);
+}
+
 void assignToClass(Machine &machine, Row &row, Name type, Name attribute, const Value &value) {
   const Address to = assignedTo(machine, type);
   if (!row.store.get(to.root))
@@ -34,13 +44,19 @@ void assignToClass(Machine &machine, Row &row, Name type, Name attribute, const 
   machine.memory.write(row, to.field(attribute), value);
 }
 
-Value attributeNow(Machine &machine, Row &row, Name type, Name attribute) {
+Value assignedAttribute(Machine &machine, const Row &row, Name type, Name attribute) {
   for (const Name each : machine.types.lookupOrder(type)) {
     const Value assigned = row.store.get(assignedTo(machine, each).root);
     if (assigned && assigned->fields.count(attribute))
       return assigned->fields.at(attribute);
   }
-  const Value first = attributeOfClass(machine, row, type, attribute);
+  return nullptr;
+}
+
+Value attributeNow(Machine &machine, Row &row, Name type, Name attribute) {
+  if (const Value assigned = assignedAttribute(machine, row, type, attribute))
+    return assigned;
+  Value first = attributeOfClass(machine, row, type, attribute);
   const bool isFilledElsewhere = findMethod(machine, type, "__init_subclass__"); // which nobody calls here
   if (!first || isFilledElsewhere || (!isDict(first) && !is(first, ValueKind::List)))
     return first;

@@ -89,6 +89,10 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
 Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribute);
 /// Class.attribute = value.
 void assignToClass(Machine &machine, Row &row, Name type, Name attribute, const Value &value);
+/// What was assigned so; null where nothing was.
+Value assignedAttribute(Machine &machine, const Row &row, Name type, Name attribute);
+/// Has the object the attribute from its class, and none of its own?
+bool isOfClass(Machine &machine, const Row &row, const Value &object, Name attribute);
 /// What Class.attribute is now: what was assigned, or what its body has assigned; null for neither.
 Value attributeNow(Machine &machine, Row &row, Name type, Name attribute);
 /// The attribute of an object of `type` that a caller passes, where its constructor makes a tensor on the
