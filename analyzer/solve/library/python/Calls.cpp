@@ -347,12 +347,12 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
                          (!isOpen(found->second) || takesTensor(given))
                      ? callUnknownModule(call, std::move(row), given)
                      : callValue(call, std::move(row), found->second, given, object);
-    const bool isProperty =
+    const bool isRead = // a property, or a part of a module: called is what it gives
         findMethod(machine, held->type, "@get " + name) || partOfGiven(machine, row, held, name);
-    if (machine.types.isModule(held->type) && !isProperty)
+    if (machine.types.isModule(held->type) && !isRead)
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               name, given);
-    if (isProperty || findMethod(machine, held->type, "__getattr__")) {
+    if (isRead || findMethod(machine, held->type, "__getattr__")) {
       Outcomes outcomes;
       for (Outcome &got : attributeOf(call, std::move(row), {value, {}, object.text, object.written}, name)) {
         Outcomes called = callValue(call, std::move(got.row), got.result, given, object);
