@@ -76,6 +76,15 @@ std::vector<Node> Modules::decorators(const Module &module, const Node &definiti
   return applied;
 }
 
+// @torch.no_grad() and its like run the function as it is.
+bool Modules::isOfTorch(const Module &module, const Node &decorator) {
+  Node base = decorator.is("Call") ? decorator["func"] : decorator;
+  while (base.is("Attribute"))
+    base = base["value"];
+  const Meaning *meaning = base.is("Name") ? find(module, base.text("id")) : nullptr;
+  return meaning && meaning->kind == Meaning::Kind::Library && startsWith(meaning->name, "torch");
+}
+
 // What a function of the project makes of a function is no definition: a variable holds it.
 void Modules::forgetDecorated() {
   std::map<std::string, std::pair<const Module *, std::string>> decorated; // by what the function is called

@@ -279,8 +279,9 @@ Meaning Modules::meaningOf(const Module &module, const std::string &dotted, int 
   if (found != modules.end()) {
     meaning.kind = Meaning::Kind::Module;
     meaning.module = &found->second;
+  } else {
+    meaning.name = dotted;
   }
-  meaning.name = dotted;
   return meaning;
 }
 
@@ -379,7 +380,7 @@ void Modules::addRebound() {
       if (node.is("Global"))
         for (const std::string &name : node.names("names"))
           owner.rebound.insert(name);
-      for (const Node &target : node.is("Assign") ? node.list("targets") : std::vector<Node>())
+      for (const Node &target : node.is("Assign") ? node.list("targets") : std::vector<Node>{node["target"]})
         if (const Meaning *known = target.is("Attribute") ? find(owner, target["value"].text("id")) : nullptr;
             known && known->kind == Meaning::Kind::Module)
           modules.at(known->module->path).rebound.insert(target.text("attr"));

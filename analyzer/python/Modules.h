@@ -20,7 +20,9 @@ class Modules;
 struct Meaning {
   enum class Kind { Library, Module, Function, Class };
   Kind kind = Kind::Library;
-  std::string name;               ///< Library: "torch.nn.functional"; Function: its id; Class: its type
+  /// Library: "torch.nn.functional"; Function: its id; Class: its type; Module: one of its variables, or
+  /// empty
+  std::string name;
   const Module *module = nullptr; ///< Module
 };
 
@@ -72,6 +74,9 @@ public:
   /// Is it `@function.register`, or `@function.register(cls)`, of a function of `module` with
   /// @singledispatch?
   static bool registersCase(const Module &module, const Node &decorator);
+
+  /// Is the decorator one of torch?
+  static bool isOfTorch(const Module &module, const Node &decorator);
 
 private:
   void addRebound();

@@ -123,7 +123,7 @@ Reg FunctionLowering::loadMeaning(const Node &node, const Meaning &meaning) {
   else if (meaning.kind == Meaning::Kind::Library)
     return emitCall("value::" + meaning.name, {}, node);
   else
-    closure.name = Name("python::module::" + meaning.name);
+    closure.name = Name("python::module::" + meaning.module->path);
   return emit(std::move(closure));
 }
 

@@ -400,19 +400,6 @@ void FunctionLowering::addFields(const Node &definition, Type &type) {
   }
 }
 
-namespace {
-
-// @torch.no_grad() and its like run the function as it is.
-bool isOfTorch(const Module &module, const Node &decorator) {
-  Node base = decorator.is("Call") ? decorator["func"] : decorator;
-  while (base.is("Attribute"))
-    base = base["value"];
-  const Meaning *meaning = base.is("Name") ? Modules::find(module, base.text("id")) : nullptr;
-  return meaning && meaning->kind == Meaning::Kind::Library && startsWith(meaning->name, "torch");
-}
-
-} // namespace
-
 void FunctionLowering::define(const Node &node) {
   const std::string name = node.text("name");
   const std::vector<Node> decorators = Modules::decorators(parts.module, node);
@@ -421,7 +408,7 @@ void FunctionLowering::define(const Node &node) {
                   [](const Node &each) { return each.text("attr") == "deleter"; }))
     return; // has the name of the property
   const auto kept = std::count_if(written.begin(), written.end(),
-                                  [&](const Node &each) { return isOfTorch(parts.module, each); });
+                                  [&](const Node &each) { return Modules::isOfTorch(parts.module, each); });
   const bool isReplaced =
       isClassBody && !decorators.empty() && decorators.size() + std::size_t(kept) == written.size();
   const std::string mark = isReplaced    ? "@plain"

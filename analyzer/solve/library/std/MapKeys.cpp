@@ -25,10 +25,10 @@ std::optional<Name> fieldOfDevice(const Row &row, const Placement &device) {
 }
 
 // A pair or tuple of keys is one key.
-std::optional<Name> fieldOfParts(const Row &row, const Value &key) {
+std::optional<Name> fieldOfParts(const Row &row, const std::vector<Value> &parts) {
   std::string text;
-  bool isKnown = !key->fields.empty();
-  for (const auto &[name, part] : key->fields) {
+  bool isKnown = !parts.empty();
+  for (const Value &part : parts) {
     const std::optional<Name> field = keyField(row, part);
     if (field == hidden::deviceKey)
       return field;
@@ -38,16 +38,11 @@ std::optional<Name> fieldOfParts(const Row &row, const Value &key) {
   return isKnown ? std::optional<Name>(Name("[#(" + text + ")]")) : std::nullopt;
 }
 
-// A tuple of Python, of what is known.
-std::optional<Name> fieldOfTuple(const Row &row, const Value &key) {
-  std::string text;
-  for (const Value &part : key->elements) {
-    const std::optional<Name> field = keyField(row, part);
-    if (!field || field == hidden::deviceKey)
-      return std::nullopt;
-    text += field->str();
-  }
-  return Name("[#(" + text + ")]");
+std::vector<Value> partsOf(const Value &key) {
+  std::vector<Value> parts = key->elements;
+  for (const auto &[name, part] : key->fields)
+    parts.push_back(part);
+  return parts;
 }
 
 } // namespace
@@ -64,10 +59,8 @@ bool isMadeOfDevice(const Value &text) {
 std::optional<Name> keyField(const Row &row, const Value &key) {
   if (is(key, ValueKind::Device))
     return fieldOfDevice(row, key->placement);
-  if (is(key, ValueKind::Record) && !key->origin)
-    return fieldOfParts(row, key);
-  if (is(key, ValueKind::List) && !isSummary(key))
-    return fieldOfTuple(row, key);
+  if ((is(key, ValueKind::Record) && !key->origin) || (is(key, ValueKind::List) && !isSummary(key)))
+    return fieldOfParts(row, partsOf(key));
   if (!is(key, ValueKind::Scalar))
     return std::nullopt;
   const Term term = row.resolve(key->term);
