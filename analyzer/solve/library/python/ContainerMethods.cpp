@@ -71,11 +71,12 @@ std::optional<Outcomes> dictMethod(Call &call, Row &row, const Argument &object,
   const Value otherwise = given.positional.size() > 1 ? given.positional[1].value : nullValue();
   if (isOneOf(name, {"get", "pop", "setdefault"})) {
     const bool isOpenKey = fieldOf(row, key) == anyEntryField;
-    const Value entry = hasDevice(key) && !isWhole    ? keptOnDevice(row, dict, key)
-                        : found != dict->fields.end() ? found->second
-                        : isWhole                     ? otherwise
-                        : isOpenKey                   ? unknownValue()
-                                                      : dict->fields.at(anyEntryField);
+    const bool isByDevice = found != dict->fields.end() && found->first == hidden::deviceKey;
+    const Value entry = isByDevice || (hasDevice(key) && !isWhole) ? keptOnDevice(row, dict, key)
+                        : found != dict->fields.end()              ? found->second
+                        : isWhole                                  ? otherwise
+                        : isOpenKey                                ? unknownValue()
+                                                                   : dict->fields.at(anyEntryField);
     if (name == "setdefault") {
       ValueData data = *dict;
       setEntry(data.fields, fieldOf(row, key), entry);
