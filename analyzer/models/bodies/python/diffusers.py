@@ -122,6 +122,10 @@ class Pipeline:
     def from_pretrained(cls, name=None, *inputs, **options):
         return Pipeline()
 
+    def register_modules(self, **parts):
+        for name, part in parts.items():
+            setattr(self, name, part)
+
     def to(self, device=None, *others, **options):
         self.device = torch.device(device)
         return self

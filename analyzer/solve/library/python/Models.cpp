@@ -138,16 +138,28 @@ void addParameters(const Call &call, const Address &module, std::vector<TensorUs
       addParameters(call, value->address, uses, depth - 1);
 }
 
+// What a caller passes as a model of a library makes something where its input is, as most do.
+Value madeByGiven(Call &call, Row &row, const Address &module, const Given &inputs) {
+  const auto first = std::find_if(inputs.positional.begin() + 1, inputs.positional.end(),
+                                  [](const Argument &each) { return is(each.value, ValueKind::Tensor); });
+  if (!call.machine.memory.read(row, module)->origin || first == inputs.positional.end())
+    return unknownValue();
+  row.guessed = true;
+  return tensorValue(call.machine.memory.placementOf(row, first->value), someRank,
+                     call.machine.memory.historyOf(row, first->value));
+}
+
 // run(module, inputs..): a tensor that it makes of them, where its parameters are.
 Value runModule(Call &call, Row &row, const Given &given) {
   Machine &machine = call.machine;
   const Value module = argument(given, 0);
   Call inner{machine, call.frame, row, call.fact, call.first};
   std::vector<TensorUse> uses;
-  if (is(module, ValueKind::Address))
-    addParameters(inner, module->address, uses, nesting);
-  if (uses.empty())
+  if (!is(module, ValueKind::Address))
     return unknownValue();
+  addParameters(inner, module->address, uses, nesting);
+  if (uses.empty())
+    return madeByGiven(call, row, module->address, given);
   const std::size_t own = uses.size();
   for (std::size_t i = 1; i < given.positional.size(); ++i)
     if (is(given.positional[i].value, ValueKind::Tensor))
