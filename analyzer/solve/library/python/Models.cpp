@@ -355,6 +355,16 @@ Value isKnownTensor(Call &, Row &, const Given &given) {
   return scalarValue(intTerm(is(argument(given, 0), ValueKind::Tensor)));
 }
 
+// is_newer(installed, asked): of two versions, one of which is written. Who asks for one has most likely a
+// newer one.
+Value isNewer(Call &call, Row &row, const Given &given) {
+  const bool isKnown = textOf(call, argument(given, 0)).has_value();
+  if (isKnown == textOf(call, argument(given, 1)).has_value())
+    return unknownValue();
+  row.guessed = true;
+  return scalarValue(intTerm(!isKnown));
+}
+
 // file(name): what is in one of which nothing is known is decided outside: texts, numbers, and what holds
 // these.
 Value givenOutside(Call &call, Row &, const Given &) {
@@ -396,6 +406,7 @@ std::optional<Outcomes> callPrimitive(Call &call, Row &row, const std::string &n
                                                               {"file", givenOutside},
                                                               {"on_host", somethingOnHost},
                                                               {"is_tensor", isKnownTensor},
+                                                              {"is_newer", isNewer},
                                                               {"join", joinRanks},
                                                               {"leave", leaveRanks},
                                                               {"joined", areJoined},
