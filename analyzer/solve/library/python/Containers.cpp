@@ -96,8 +96,6 @@ Outcomes entryOf(Call &call, const Value &object, const Value &index, const Oper
   if (isOfHost(object))
     return call.done(object);
   const Value held = behind(call, object);
-  if (isDict(held) && hasDevice(index))
-    return call.done(keptOnDevice(call.row, held, index));
   if (std::optional<Outcomes> outcomes =
           callSpecial(call, {object, {}, written.text, &written}, "__getitem__", {{index, {}}}))
     return std::move(*outcomes);

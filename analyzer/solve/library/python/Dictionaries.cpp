@@ -107,7 +107,7 @@ Value keptOnDevice(const Row &row, const Value &dict, const Value &key) {
 Outcomes entryOfDict(Call &call, const Value &object, const Value &dict, const Value &key,
                      const Operand &written) {
   const Name field = fieldOf(call.row, key);
-  if (field == hidden::deviceKey && dict->fields.count(field)) // of another device, maybe
+  if (hasDevice(key) || (field == hidden::deviceKey && dict->fields.count(field))) // of another device, maybe
     return call.done(keptOnDevice(call.row, dict, key));
   for (const Name each : {field, anyEntryField})
     if (const auto found = dict->fields.find(each); found != dict->fields.end())

@@ -141,16 +141,14 @@ void addParameters(const Call &call, const Address &module, std::vector<TensorUs
 // What a caller passes as a model of a library makes something where it was moved, or where its input is.
 Value madeByGiven(Call &call, Row &row, const Address &module, const Given &inputs) {
   const Memory &memory = call.machine.memory;
-  const Value held = memory.read(row, module);
   const auto first = std::find_if(inputs.positional.begin() + 1, inputs.positional.end(),
                                   [](const Argument &each) { return is(each.value, ValueKind::Tensor); });
-  if (!held->origin || first == inputs.positional.end())
+  if (!memory.read(row, module)->origin || first == inputs.positional.end())
     return unknownValue();
   row.guessed = true;
-  const auto moved = held->fields.find(hidden::moved);
-  const bool isMoved = moved != held->fields.end() && is(moved->second, ValueKind::Device);
-  return tensorValue(isMoved ? moved->second->placement : memory.placementOf(row, first->value), someRank,
-                     memory.historyOf(row, isMoved ? moved->second : first->value));
+  const Value moved = movedDevice(call.machine, row, module);
+  return tensorValue(moved ? moved->placement : memory.placementOf(row, first->value), someRank,
+                     memory.historyOf(row, moved ? moved : first->value));
 }
 
 // run(module, inputs..): a tensor that it makes of them, where its parameters are.

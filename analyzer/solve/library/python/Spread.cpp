@@ -240,12 +240,10 @@ void placeLayer(Call &call, Row &row, const Address &layer, const Term which) {
 }
 
 Given brought(Call &call, Row &row, const Address &module, const Given &given) {
-  const Value held = call.machine.memory.read(row, module);
-  const auto moved = held->fields.find(hidden::moved); // not all that is in it is known one by one
-  const bool isMoved = moved != held->fields.end() && is(moved->second, ValueKind::Device);
-  const Placement to = isMoved ? moved->second->placement : modulePlacement(call.machine, row, module);
+  const Value moved = movedDevice(call.machine, row, module); // not all that is in it is known one by one
+  const Placement to = moved ? moved->placement : modulePlacement(call.machine, row, module);
   Given there = given;
-  if (!isMoved && !to.isKnown())
+  if (!moved && !to.isKnown())
     return there;
   for (Argument &each : there.positional)
     each.value = withoutOpen(movedTo(call, row, each.value, to));

@@ -52,6 +52,9 @@ Placement commonPlacement(const Machine &machine, const Row &row, const std::vec
 /// known, or on several.
 Placement modulePlacement(const Machine &machine, const Row &row, const Address &where);
 
+/// Where the module at `where` was moved to, as a device; null when it was not.
+Value movedDevice(const Machine &machine, const Row &row, const Address &where);
+
 /// Adds `child` to the modules that `container` holds, under `name` (empty: its number). `isOneOfSome`: it
 /// stands for as many as a loop has made.
 void appendChild(Call &call, const Address &container, const Address &child, const std::string &name,

@@ -39,20 +39,17 @@ std::string stringArgument(const Call &call, std::size_t i) {
   return std::string(madeAtLine) + std::to_string(call.fact.where.line);
 }
 
-namespace {
-
-/// Where the module at `self` was moved to; unknown when it was not.
-Placement movedTo(const Call &call, const Address &self) {
-  const Value record = self.valid() ? call.machine.memory.read(call.row, self) : unknownValue();
+Value movedDevice(const Machine &machine, const Row &row, const Address &where) {
+  const Value record = where.valid() ? machine.memory.read(row, where) : unknownValue();
   const auto moved = record->fields.find(hidden::moved);
-  return moved == record->fields.end() ? Placement::unknown() : call.row.resolve(moved->second->placement);
+  const bool isKnown = moved != record->fields.end() && is(moved->second, ValueKind::Device);
+  return isKnown ? moved->second : nullptr;
 }
-
-} // namespace
 
 History registeredIn(const Call &call, const Address &self, const std::string &name,
                      const Placement &placement, History before) {
-  const Placement moved = movedTo(call, self);
+  const Value device = movedDevice(call.machine, call.row, self);
+  const Placement moved = device ? call.row.resolve(device->placement) : Placement::unknown();
   const bool isLate = moved.isKnown() && !(moved == placement);
   return call.machine.note(std::move(before), StepKind::Registered, call.fact.where, name,
                            isLate ? moved.describe() : std::string());
@@ -200,7 +197,8 @@ Address submoduleAt(const Machine &machine, const Row &row, Address module, std:
 
 void noteRegistered(Call &call, const Address &self, const std::string &name, const Address &added) {
   Memory &memory = call.machine.memory;
-  if (!movedTo(call, self).isKnown())
+  const Value moved = movedDevice(call.machine, call.row, self);
+  if (!moved || !call.row.resolve(moved->placement).isKnown())
     return;
   for (const Value &handle : handlesOf(registeredTensors(call.machine, call.row, added))) {
     const Value held = memory.read(call.row, handle->address);
