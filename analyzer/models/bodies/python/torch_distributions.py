@@ -4,6 +4,49 @@ import dt
 import torch
 
 
+@dt.models("torch.distributions.Distribution", "torch.distributions.*.Distribution")
+class Distribution:
+    tensors: list[torch.Tensor]  # also of one that a caller passes
+
+    def sample(self, *shapes, sample_shape=None, **options):
+        return dt.unknown() if len(self.tensors) == 0 else drawn(self.tensors, shapes, sample_shape)
+
+    def rsample(self, *shapes, sample_shape=None):
+        return self.sample(*shapes, sample_shape=sample_shape)
+
+    def log_prob(self, value):
+        dt.together(*self.tensors)
+        return value if len(self.tensors) == 0 else value - self.tensors[0]
+
+    def cdf(self, value):
+        return self.log_prob(value)
+
+    def icdf(self, value):
+        return self.log_prob(value)
+
+    def entropy(self):
+        return dt.unknown() if len(self.tensors) == 0 else self.tensors[0]
+
+    @property
+    def mean(self):
+        return self.entropy()
+
+    @property
+    def mode(self):
+        return self.entropy()
+
+    @property
+    def stddev(self):
+        return self.entropy()
+
+    @property
+    def variance(self):
+        return self.entropy()
+
+    def __getattr__(self, name):
+        return dt.unknown()
+
+
 @dt.models(
     "torch.distributions.Bernoulli",
     "torch.distributions.Binomial",
@@ -41,32 +84,18 @@ import torch
     "torch.distributions.*.MultivariateNormal",
     "torch.distributions.*.Normal",
 )
-class Distribution:
+class Parametrised(Distribution):
+    tensors: list[torch.Tensor]
+
     def __init__(self, *parameters, **named):
         given = [*parameters, *named.values()]
-        self.isKnown = given and "logits" not in named  # which is no number
+        self.isOfNumbers = given and "logits" not in named
         self.inner = [each for each in given if isinstance(each, Distribution)]
         of_inner = [tensor for each in self.inner for tensor in each.tensors]
         self.tensors = of_inner if self.inner else [each for each in given if torch.is_tensor(each)]
 
     def sample(self, *shapes, sample_shape=None, **options):
-        return drawn(self.tensors, shapes, sample_shape) if self.tensors or self.isKnown else dt.unknown()
-
-    def rsample(self, *shapes, sample_shape=None):
-        return drawn(self.tensors, shapes, sample_shape) if self.tensors or self.isKnown else dt.unknown()
-
-    def log_prob(self, value):
-        dt.together(*self.tensors)
-        return value - self.tensors[0] if self.tensors else value
-
-    def cdf(self, value):
-        return self.log_prob(value)
-
-    def entropy(self):
-        return self.tensors[0] if self.tensors else dt.unknown()
-
-    def __getattr__(self, name):
-        return dt.unknown()
+        return drawn(self.tensors, shapes, sample_shape) if self.isOfNumbers else super().sample(*shapes, sample_shape=sample_shape)
 
 
 @dt.models(
@@ -75,7 +104,7 @@ class Distribution:
     "torch.distributions.*.Beta",
     "torch.distributions.*.Uniform",
 )
-class Bounded(Distribution):
+class Bounded(Parametrised):
     """Its parameters meet where it is made."""
 
     def __init__(self, *parameters, **named):
@@ -86,7 +115,7 @@ class Bounded(Distribution):
 def drawn(tensors, shapes, named):
     """`shapes`: empty, or the one that is given by its place."""
     given = [*shapes, *([] if named is None else [named])]
-    if not tensors:
+    if len(tensors) == 0:
         return torch.empty(given[0] if given else ())
     dt.together(*tensors)
     return tensors[0].unsqueeze(0).expand(*given[0], *tensors[0].shape) if given else torch.empty_like(tensors[0])

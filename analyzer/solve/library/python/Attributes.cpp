@@ -165,7 +165,9 @@ Outcomes ofRecord(Call &call, Row row, const Argument &object, const std::string
         isOneOf(name, {"parameters", "to", "train", "eval", "forward"}))
       return done(row, bound(object, name));
   }
-  if (const Function *other = findMethod(machine, record->type, "__getattr__")) {
+  const bool isOwn = record->origin && (setsAttribute(machine.types, record->type, Name(name)) ||
+                                        !machine.types.fieldType(record->type, Name(name)).empty());
+  if (const Function *other = isOwn ? nullptr : findMethod(machine, record->type, "__getattr__")) {
     Given given;
     given.positional.push_back({scalarValue(textTerm(Name(name))), {}});
     return callFunction(call, std::move(row), *other, nullptr, self, given);

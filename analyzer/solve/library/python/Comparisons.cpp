@@ -132,8 +132,8 @@ Term identityOf(Call &call, const Value &unknown, std::size_t variable) {
   }
   const Address object = is(held, ValueKind::Address) ? held->address : at;
   const Address field = path.size() > 1 ? object.field(Name(std::string(path.substr(1)))) : Address();
-  if (field.valid() && is(memory.read(call.row, object), ValueKind::Record) &&
-      same(memory.read(call.row, field), unknown))
+  if (field.valid() && is(unknown, ValueKind::Unknown) &&
+      is(memory.read(call.row, object), ValueKind::Record) && same(memory.read(call.row, field), unknown))
     memory.write(call.row, field, withIdentity(fresh));
   return fresh;
 }
