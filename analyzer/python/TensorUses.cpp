@@ -116,8 +116,10 @@ bool isOfMany(const std::string &name) {
 
 namespace {
 
-// A call of a function of torch whose first argument is a tensor.
+// A call of a function of torch, or of einops, whose first argument is a tensor.
 bool takesTensor(const Module &module, const Node &call) {
+  if (isOneOf(libraryName(module, call["func"]), {"einops.rearrange", "einops.reduce", "einops.repeat"}))
+    return true;
   static const Words others =
       split("arange zeros ones full linspace randint eye empty rand randn randperm tensor manual_seed device "
             "as_tensor from_numpy load save is_tensor no_grad normal logspace einsum get_default_dtype "
