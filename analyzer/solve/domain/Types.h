@@ -40,6 +40,8 @@ inline const Name numberType("python::number"), numbersType("python::numbers");
 inline const Name moduleType("python::module");
 /// What a module keeps under a name of its own: another one, or something else.
 inline const Name partType("python::part of a module");
+/// What a module that a caller passes gives: what is read from it is where it is.
+inline const Name outputType("python::output of a module");
 /// The type that the result of a call of Python has where it is differentiated.
 inline const Name lossType("python::loss");
 

@@ -162,7 +162,12 @@ bool wasGiven(const Call &call, const Value &value) {
 }
 
 bool takesTensor(const Given &given) {
-  return !given.positional.empty() && is(given.positional.front().value, ValueKind::Tensor);
+  const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
+  return is(first, ValueKind::Tensor) || isPlaced(first);
+}
+
+bool isModuleOrPart(const Value &value) {
+  return isOpen(value) && (value->type == moduleType || value->type == partType);
 }
 
 // A module of which nothing is known gives tensors where it gets them, as the operators in it do.
@@ -173,7 +178,20 @@ Value madeByModule(Call &call, Row &row, const Given &given) {
   if (!there.isKnown())
     return unknownValue();
   row.guessed = true;
-  return withHistory(placedValue(call, there, true), call.machine.memory.historyOf(row, first));
+  const Value made = withHistory(placedValue(call, there, true), call.machine.memory.historyOf(row, first));
+  return typed(made, outputType);
+}
+
+// model.encode(x), model.encoder.forward(x): methods of a module make things like the module itself.
+Outcomes callMethodOfOpen(Call &call, Row row, const Value &open, const std::string &name,
+                          const Given &given) {
+  const bool runs =
+      takesTensor(given) && (open->type == moduleType || (name == "forward" && isModuleOrPart(open)));
+  Outcomes outcomes = callOpenMethod(call, std::move(row), open, name, given);
+  for (Outcome &outcome : outcomes)
+    if (runs && is(outcome.result, ValueKind::Unknown) && !isOpen(outcome.result))
+      outcome.result = madeByModule(call, outcome.row, given);
+  return outcomes;
 }
 
 // What a call gives each time it is made, and stays so until then.
@@ -186,7 +204,7 @@ Term anewHere(const Call &call, Row &row) {
 // What a function that a caller passes makes of tensors from outside is for the caller to say, too; most give
 // tensors where they get them.
 Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
-  if (isOpen(callee) && callee->type == moduleType && takesTensor(given))
+  if (isModuleOrPart(callee) && takesTensor(given))
     return madeByModule(call, row, given);
   const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
   const Placement there = isPlaced(first)                ? first->placement
@@ -307,7 +325,7 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
   if (isMove && is(value, ValueKind::Unknown))
     return moveUnknown(call, std::move(row), object, name, given);
   if (isOpen(value))
-    return callOpenMethod(call, std::move(row), value, name, given);
+    return callMethodOfOpen(call, std::move(row), value, name, given);
   if (is(value, ValueKind::Tensor)) {
     if (is(whereUsed(call, object.value), ValueKind::Tensor)) // what was moved can be a module, too
       noteDiscarded(call, object, name);

@@ -41,7 +41,8 @@ Value placedAt(const Value &there, const Value &value) {
 
 // What is read from it, where somebody says of which type that is.
 Value read(const Call &call, const Row &row, const Value &open, Name field, Term origin,
-           const std::string &text, Name type = {}) {
+           const std::string &text, Name said = {}) {
+  const Name type = said == outputType ? Name() : said;
   if (const Value written = row.store.get(writtenTo(call, open))) {
     if (const auto found = written->fields.find(field); found != written->fields.end())
       return found->second;
@@ -305,6 +306,9 @@ Value attributeOfOpen(const Call &call, const Row &row, const Value &open, const
   if (name == "grad") // only tensors have one, and it is where they are
     return leftOutOr(call.machine.memory.symbolic("at::Tensor", open->origin, text));
   const Value written = row.store.get(writtenTo(call, open));
+  if (open->type == outputType)
+    return read(call, row, open, Name(name), applyTerm(op::element, {open->origin, textTerm(Name(name))}),
+                text.str());
   const bool isOfModule = open->type == moduleType || open->type == partType;
   if (name == "weight" && isOfModule && !(written && written->fields.count(Name(name))))
     return parameterOf(call, open, someRank);
