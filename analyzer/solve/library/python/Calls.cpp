@@ -306,11 +306,13 @@ Outcomes callUnknownModule(Call &call, Row row, const Given &given) {
 }
 
 bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::string &name) {
-  if (!object->origin || !applies(object->origin, op::pointee))
+  const Function *own = findMethod(machine, object->type, name);
+  const bool isOfLibrary = own && own->isModel; // and so are most of its objects
+  if (!object->origin || !applies(object->origin, op::pointee) || isOfLibrary)
     return false;
   const std::vector<Name> &derived = machine.types.derivedFrom(object->type);
-  return std::any_of(derived.begin(), derived.end(), [&](Name type) {
-    return findMethod(machine, type, name) != findMethod(machine, object->type, name);
+  return std::any_of(derived.begin(), derived.end(), [&, own](Name type) {
+    return findMethod(machine, type, name) != own;
   });
 }
 
