@@ -15,6 +15,15 @@
 
 namespace devicetidy {
 namespace python {
+
+bool setsAttribute(const Types &types, Name type, Name attribute) {
+  const Type *known = types.program.type(type);
+  return known && (std::any_of(known->fields.begin(), known->fields.end(),
+                               [&](const Field &field) { return field.name == attribute; }) ||
+                   std::any_of(known->bases.begin(), known->bases.end(),
+                               [&](Name base) { return setsAttribute(types, base, attribute); }));
+}
+
 namespace {
 
 using models::Effect;
@@ -82,15 +91,6 @@ Outcomes ofDevice(Call &call, Row row, const Argument &object, const std::string
   if (name == "index")
     return callTorch(call, std::move(row), "c10::Device::index", {object}, true, "long");
   return done(row, name == "type" ? object.value : unknownValue()); // compared with texts
-}
-
-// Does a method of the class, or of one behind it, set the attribute?
-bool setsAttribute(const Types &types, Name type, Name attribute) {
-  const Type *known = types.program.type(type);
-  return known && (std::any_of(known->fields.begin(), known->fields.end(),
-                               [&](const Field &field) { return field.name == attribute; }) ||
-                   std::any_of(known->bases.begin(), known->bases.end(),
-                               [&](Name base) { return setsAttribute(types, base, attribute); }));
 }
 
 // What a module has registered, by name: its _parameters, _buffers or _modules.

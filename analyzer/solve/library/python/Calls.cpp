@@ -1,5 +1,6 @@
 //===- Calls.cpp - calls of Python values ---===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/models/Models.h"
 #include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
@@ -182,16 +183,9 @@ Value madeByModule(Call &call, Row &row, const Given &given) {
   return typed(made, outputType);
 }
 
-// model.encode(x), model.encoder.forward(x): methods of a module make things like the module itself.
-Outcomes callMethodOfOpen(Call &call, Row row, const Value &open, const std::string &name,
-                          const Given &given) {
-  const bool runs =
-      takesTensor(given) && (open->type == moduleType || (name == "forward" && isModuleOrPart(open)));
-  Outcomes outcomes = callOpenMethod(call, std::move(row), open, name, given);
-  for (Outcome &outcome : outcomes)
-    if (runs && is(outcome.result, ValueKind::Unknown) && !isOpen(outcome.result))
-      outcome.result = madeByModule(call, outcome.row, given);
-  return outcomes;
+// What is called so in an object is a module: trainer.ema_model(x).
+bool namesModule(const std::string &name) {
+  return models::hasRole(std::string_view(name).substr(name.rfind('_') + 1), "given_module");
 }
 
 // What a call gives each time it is made, and stays so until then.
@@ -239,6 +233,19 @@ void meetLoss(Call &call, Row &row, const Given &given) {
   requirement.isSure = false;
   if (uses.size() == 2)
     call.machine.requireSame(inner, uses, requirement);
+}
+
+// model.encode(x), model.encoder.forward(x): methods of a module make things like the module itself.
+Outcomes callMethodOfOpen(Call &call, Row row, const Value &open, const std::string &name,
+                          const Given &given) {
+  const bool isRun =
+      open->type == moduleType || namesModule(name) || (name == "forward" && isModuleOrPart(open));
+  meetLoss(call, row, given);
+  Outcomes outcomes = callOpenMethod(call, std::move(row), open, name, given);
+  for (Outcome &outcome : outcomes)
+    if (isRun && takesTensor(given) && is(outcome.result, ValueKind::Unknown) && !isOpen(outcome.result))
+      outcome.result = madeByModule(call, outcome.row, given);
+  return outcomes;
 }
 
 } // namespace
@@ -311,9 +318,8 @@ bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::
   if (!object->origin || !applies(object->origin, op::pointee) || isOfLibrary)
     return false;
   const std::vector<Name> &derived = machine.types.derivedFrom(object->type);
-  return std::any_of(derived.begin(), derived.end(), [&, own](Name type) {
-    return findMethod(machine, type, name) != own;
-  });
+  return std::any_of(derived.begin(), derived.end(),
+                     [&, own](Name type) { return findMethod(machine, type, name) != own; });
 }
 
 Outcomes callMethod(Call &call, Row row, const Argument &object, const std::string &name,
@@ -367,8 +373,9 @@ Outcomes callMethod(Call &call, Row row, const Argument &object, const std::stri
                          (!isOpen(found->second) || takesTensor(given))
                      ? callUnknownModule(call, std::move(row), given)
                      : callValue(call, std::move(row), found->second, given, object);
-    const bool isRead = // a property, or a part of a module: called is what it gives
-        findMethod(machine, held->type, "@get " + name) || partOfGiven(machine, row, held, name);
+    const bool isRead = // a property, a part of a module, what a given object keeps: called is what it gives
+        findMethod(machine, held->type, "@get " + name) || partOfGiven(machine, row, held, name) ||
+        (held->origin && setsAttribute(machine.types, held->type, Name(name)));
     if (machine.types.isModule(held->type) && !isRead)
       return callModuleMethod(call, std::move(row), {value, {}, object.text, object.written}, held->type,
                               name, given);

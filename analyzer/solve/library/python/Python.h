@@ -126,6 +126,8 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
 Outcomes callModuleMethod(Call &call, Row row, const Argument &object, Name type, const std::string &name,
                           const Given &given);
 /// Is `object` one that a caller has passed, and is method `name` another in a class behind the one it is
+/// Does a class, or one behind it, set this attribute of its objects?
+bool setsAttribute(const Types &types, Name type, Name attribute);
 /// said to be of?
 bool isOfSeveralClasses(const Machine &machine, const Value &object, const std::string &name);
 /// Calls method `name` of `object`.
