@@ -1,11 +1,16 @@
 #include "analyzer/solve/engine/ClassBodies.h"
 
+#include "analyzer/facts/NameParts.h"
+
 #include <algorithm>
 
 namespace devicetidy {
 
+static constexpr std::string_view body = "@class";
+
+bool isClassBody(const Function &function) { return lastPart(function.name.view()) == body; }
+
 std::vector<const Function *> classBodies(const Machine &machine, Name className) {
-  static constexpr std::string_view body = "@class";
   std::vector<const Function *> bodies;
   for (Name each : machine.types.lookupOrder(className))
     if (const Function *found = ownMethod(machine, each, body))

@@ -7,6 +7,8 @@
 
 namespace devicetidy {
 
+/// Is it run once, before there are objects?
+bool isClassBody(const Function &function);
 /// The functions that give an object the attributes of its class, those of the classes behind it first. Only
 /// Python has them.
 std::vector<const Function *> classBodies(const Machine &machine, Name className);

@@ -8,6 +8,7 @@
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
+#include "analyzer/solve/engine/ClassBodies.h"
 #include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
@@ -78,7 +79,8 @@ void Lives::run(const std::vector<const Function *> &entries, const std::set<con
     const Function *function = machine.program.function(id);
     const Name className = function->className;
     if (!function->isEntry || function->isModel || function->isConstructor || function->isDestructor ||
-        function->isLambda || function->isMain || !usage.devicesMatter.count(id) || !isDue(*function))
+        function->isLambda || function->isMain || isClassBody(*function) || !usage.devicesMatter.count(id) ||
+        !isDue(*function))
       continue;
     if (className.empty() || function->isStatic) {
       if (uncalled.count(function) || (!machine.types.isHidden(*function) && !ofMain.count(function)))
@@ -220,7 +222,7 @@ std::vector<const Function *> Lives::publicMethods(Name className) const {
     const Function *method = machine.program.function(id);
     if (method && method->hasBody && !method->isModel && !method->isConst && !method->isStatic &&
         !machine.types.isHidden(*method) && !method->isConstructor && !method->isDestructor &&
-        !method->isLambda && usage.devicesMatter.count(id))
+        !method->isLambda && !isClassBody(*method) && usage.devicesMatter.count(id))
       methods.push_back(method);
   }
   return methods;

@@ -349,9 +349,12 @@ std::optional<Outcomes> builtin(Call &call, Row &row, const std::string &name, c
   if (isOneOf(name, {"list", "sorted", "reversed", "set", "tuple", "iter"})) {
     if (given.positional.empty())
       return result(row, listOf(call, row, {}));
-    const auto elements = elementsOf(call, first);
+    auto elements = elementsOf(call, first);
+    if (elements && name == "reversed")
+      std::reverse(elements->begin(), elements->end());
     const Value list = elements ? tupleValue(*elements) : summaryOf(alternatives(call, first));
-    const Value ordered = isOneOf(name, {"sorted", "reversed", "set"}) ? inAnyOrder(list) : list;
+    const bool isOrdered = name == "reversed" ? elements.has_value() : !isOneOf(name, {"sorted", "set"});
+    const Value ordered = isOrdered ? list : inAnyOrder(list);
     return result(row, name == "tuple" ? ordered : allocated(call, row, "python::list", ordered));
   }
   if (name == "dict") {

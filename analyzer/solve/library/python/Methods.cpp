@@ -135,9 +135,10 @@ Outcomes callTensorMethod(Call &call, Row row, const Argument &object, std::stri
   if (isOneOf(name, {"float", "half", "double", "long", "int", "short", "bool", "byte", "char", "bfloat16",
                      "requires_grad_", "retain_grad", "view_as", "reshape_as"}))
     return callTorch(call, std::move(row), "at::Tensor::to", {object}, true);
-  if (name == "type") { // of a class of tensors, which says where they are
-    const bool isClass = !given.positional.empty() && is(given.positional[0].value, ValueKind::Function);
-    const std::string_view type = isClass ? given.positional[0].value->type.view() : std::string_view();
+  if (name == "type") { // of a class of tensors, or as its name, which says where they are
+    const Value asked = given.positional.empty() ? unknownValue() : given.positional[0].value;
+    const std::string type =
+        is(asked, ValueKind::Function) ? asked->type.str() : textOf(call, asked).value_or("");
     const Placement now = call.machine.memory.placementOf(row, object.value);
     if (given.positional.empty())
       return done(row, now.kind == PlacementKind::Cuda  ? libraryFunction("torch.cuda.FloatTensor")
