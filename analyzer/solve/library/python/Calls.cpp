@@ -83,6 +83,24 @@ Outcomes callTorch(Call &call, Row row, const std::string &name, const std::vect
   return call.machine.callAs(call.frame, row, fact);
 }
 
+namespace {
+
+// Of f(*x.shape[-2:], stride, device): the last of those that must be given. Null: it is none of them.
+const Argument *givenBehindRest(const Function &function, const Given &given, std::size_t parameter) {
+  const auto first = function.locals.begin();
+  const auto needed =
+      static_cast<std::size_t>(std::find_if(first, first + function.requiredParams,
+                                            [](const Variable &each) { return each.isConst; }) -
+                               first);
+  const std::size_t count = given.behindRest.size();
+  return given.rest && parameter < needed && parameter + count >= needed &&
+                 given.positional.size() + count <= needed
+             ? &given.behindRest[parameter + count - needed]
+             : nullptr;
+}
+
+} // namespace
+
 Outcomes callFunction(Call &call, Row row, const Function &function, const Value &callable, Address self,
                       const Given &given) {
   std::vector<Argument> bound(function.paramCount, Argument{missing(), {}});
@@ -113,6 +131,8 @@ Outcomes callFunction(Call &call, Row row, const Function &function, const Value
                                                        : unknownValue();
     } else if (i < function.requiredParams && next < given.positional.size()) {
       bound[i] = given.positional[next++];
+    } else if (const Argument *last = givenBehindRest(function, given, i)) {
+      bound[i] = *last;
     } else {
       for (const auto &[keyword, argument] : given.named)
         if (keyword.view() == name)

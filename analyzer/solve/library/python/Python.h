@@ -20,7 +20,8 @@ struct Given {
   std::vector<std::pair<Name, Argument>> named;
   bool isOpen = false; ///< what is spread with * or ** is not known
   Value rest;          ///< what is spread with * and not known, which stands behind the positional ones
-  Value namedRest;     ///< what is spread with ** and not known
+  std::vector<Argument> behindRest; ///< those without a name behind that
+  Value namedRest;                  ///< what is spread with ** and not known
 
   /// Argument `name`, or the one in position `i`; null when it is not given.
   const Argument *find(std::string_view name, std::size_t i = ~std::size_t(0)) const;

@@ -62,8 +62,10 @@ Given givenTo(Call &call, std::size_t from) {
     const Value value = call.operand(i);
     const Argument argument{value, {}, written.text, &written};
     const std::string_view name = i < names.size() ? names[i].view() : std::string_view();
-    if (name.empty() && given.isOpen)
-      continue; // where it stands is not known
+    if (name.empty() && given.isOpen) {
+      given.behindRest.push_back(argument);
+      continue; // where it stands the function called may say
+    }
     if (name == "*") {
       if (const auto elements = elementsOf(call, value))
         for (const Value &each : *elements)
