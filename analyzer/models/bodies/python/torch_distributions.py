@@ -95,7 +95,9 @@ class Parametrised(Distribution):
         self.tensors = of_inner if self.inner else [each for each in given if torch.is_tensor(each)]
 
     def sample(self, *shapes, sample_shape=None, **options):
-        return drawn(self.tensors, shapes, sample_shape) if self.isOfNumbers else super().sample(*shapes, sample_shape=sample_shape)
+        if self.isOfNumbers:
+            return drawn(self.tensors, shapes, sample_shape)
+        return super().sample(*shapes, sample_shape=sample_shape)
 
 
 @dt.models(
