@@ -89,8 +89,9 @@ Term deviceWithIndex(Term condition);
 /// Returns how many were left out then.
 std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t cap, Term phi);
 /// Makes one of rows that differ in a single list, which in one has all that it has in the other: an element
-/// was left out.
-void mergeLeftOut(std::vector<Row> &rows, Term phi);
+/// was left out. In a comprehension that is any list (each element would double the rows); in other loops one
+/// of those that they make, for it stands for those of all iterations.
+void mergeLeftOut(std::vector<Row> &rows, bool isComprehension, Term phi);
 /// What is so on both ways. Objects that only one of the two has stay where what is joined leads to them.
 Row joinRows(const Row &a, const Row &b, Term phi);
 

@@ -255,23 +255,37 @@ std::size_t mergeRows(std::vector<Row> &rows, std::size_t softCap, std::size_t c
 
 namespace {
 
-bool differInLeftOut(const Row &a, const Row &b) {
+bool areListsOneHoldsAll(const Value &a, const Value &b) {
+  return is(a, ValueKind::List) && is(b, ValueKind::List) &&
+         (isSummary(a) || isSummary(b) || a->elements.size() != b->elements.size()) &&
+         (holdsAll(a, b) || holdsAll(b, a));
+}
+
+// One list for each iteration of a loop, as the loop made them.
+bool areListsOfIterations(const Value &a, const Value &b) {
+  const auto ofIterations = [](const Value &value) {
+    return is(value, ValueKind::List) && value->type.empty() && value->summary.size() == 1 &&
+           is(value->summary.front(), ValueKind::List);
+  };
+  return ofIterations(a) && ofIterations(b) && areListsOneHoldsAll(a->summary.front(), b->summary.front());
+}
+
+bool differInOneList(const Row &a, const Row &b, bool (*areAlike)(const Value &, const Value &)) {
   std::size_t lists = 0, others = 0;
   Store::forEachDifference(a.store, b.store, [&](RootId, const Value &left, const Value &right) {
-    const bool areLists =
-        left && right && is(left, ValueKind::List) && is(right, ValueKind::List) &&
-        (isSummary(left) || isSummary(right) || left->elements.size() != right->elements.size());
-    ++(areLists && (holdsAll(left, right) || holdsAll(right, left)) ? lists : others);
+    if (left && right) // what only one of them made is in the list
+      ++(areAlike(left, right) ? lists : others);
   });
   return lists == 1 && others == 0 && a.currentDevice == b.currentDevice && a.moves.size() == b.moves.size();
 }
 
 } // namespace
 
-void mergeLeftOut(std::vector<Row> &rows, Term phi) {
+void mergeLeftOut(std::vector<Row> &rows, bool isComprehension, Term phi) {
+  const auto areAlike = isComprehension ? areListsOneHoldsAll : areListsOfIterations;
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t j = i + 1; j < rows.size();)
-      if (differInLeftOut(rows[i], rows[j])) {
+      if (differInOneList(rows[i], rows[j], areAlike)) {
         rows[i] = joinRows(rows[i], rows[j], phi);
         rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(j));
       } else {

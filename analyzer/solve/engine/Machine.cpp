@@ -100,10 +100,12 @@ void Machine::enterBlock(Frame &frame, BlockId id, std::vector<Row> &rows, Block
     for (Row &row : rows)
       memory.collectGarbage(row, frame.entry);
   const std::size_t patience = block.isLoopHead ? enterLoop(frame, id, rows) : 0;
-  if (block.isLoopHead && rows.size() > 1 && isComprehension(frame.function)) {
-    for (Row &row : rows)
-      row.registers.clear();   // of the condition
-    mergeLeftOut(rows, phi()); // each element would double them
+  if (block.isLoopHead && rows.size() > 1) {
+    const bool isInComprehension = isComprehension(frame.function);
+    if (isInComprehension)
+      for (Row &row : rows)
+        row.registers.clear(); // of the condition
+    mergeLeftOut(rows, isInComprehension, phi());
   }
   if (rows.size() > 1)
     solution.stats.rowsLeftOut +=
