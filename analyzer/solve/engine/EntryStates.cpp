@@ -22,6 +22,17 @@ Value located(const Value &value, Location where) {
   return withHistory(value, extend(nullptr, step));
 }
 
+// The run of a module that the rest of the program follows: one to its end, with a GPU.
+Outcome &mostTelling(Outcomes &outcomes) {
+  const auto tellsLess = [](const Outcome &a, const Outcome &b) {
+    const auto rank = [](const Row &row) {
+      return std::pair(hasRaised(row), row.numberOf(scalarValue(availableTerm())) == 0);
+    };
+    return rank(a.row) < rank(b.row);
+  };
+  return *std::min_element(outcomes.begin(), outcomes.end(), tellsLess);
+}
+
 } // namespace
 
 EntryStates::EntryStates(Machine &machine, const Usage &usage)
@@ -43,9 +54,7 @@ void EntryStates::runGlobals() {
       Outcomes outcomes = machine.run(frame, std::move(start));
       if (outcomes.empty())
         continue;
-      const auto ended = std::find_if(outcomes.begin(), outcomes.end(),
-                                      [](const Outcome &each) { return !hasRaised(each.row); });
-      Row left = std::move((ended == outcomes.end() ? outcomes.begin() : ended)->row);
+      Row left = std::move(mostTelling(outcomes).row);
       processes.keep(function->where.file, base, left);
       base = std::move(left);
       // What a handler has made is there for all that runs later.

@@ -1,5 +1,6 @@
 //===- Construction.cpp - objects of classes and modules -----------------===//
 #include "analyzer/facts/NameParts.h"
+#include "analyzer/solve/domain/DeviceTerms.h"
 #include "analyzer/solve/domain/Hashing.h"
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/Options.h"
@@ -61,10 +62,15 @@ Value attributeOfClass(Machine &machine, const Row &row, Name type, Name attribu
   std::uint64_t key = textHash(type);
   for (const Function *body : bodies)
     key = mix(key, machine.restrict(row, *body, {}).store.digest());
+  Row before;
+  before.store = row.store;
+  for (const auto &[term, number] : row.known)
+    if (term == availableTerm() || mentionsOption(term)) { // the same when they were run
+      before.assume(term, number);
+      key = mix(key, mix(term->hash, static_cast<std::uint64_t>(number)));
+    }
   // It is there while the bodies run, which may ask, too.
   if (machine.attributesOf.try_emplace(key).second) {
-    Row before;
-    before.store = row.store;
     if (const std::vector<Made> made = madeApart(machine, std::move(before), type, bodies);
         made.size() == 1) {
       std::map<Name, Value> attributes = made.front().object->fields;
