@@ -250,7 +250,12 @@ class TrainingArguments:
         self.deepspeed = deepspeed
         if deepspeed is not None or dt.has_ranks():
             torch.distributed.init_process_group(dt.backend_of_process())
-        self.device = torch.device("cpu") if no_cuda is True or use_cpu is True else dt.device_of_process()
+        self._on_cpu = no_cuda is True or use_cpu is True
+
+    @property
+    def device(self):
+        """Of arguments that a caller passes, too."""
+        return torch.device("cpu") if self._on_cpu is True else dt.device_of_process()
 
 
 @dt.models("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.trainer.Trainer", "trl.*Trainer")
@@ -260,7 +265,7 @@ class Trainer:
     def __init__(
         self,
         model=None,
-        args=None,
+        args: TrainingArguments = None,
         data_collator=None,
         train_dataset=None,
         eval_dataset=None,
