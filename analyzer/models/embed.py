@@ -68,7 +68,7 @@ ROLES = set("host_memory host_view makes_host_memory device_memory stream init r
             "launcher python_init map_value "
             "loader library no_throw lookup assigns asks_device makes_there names_gpus adds_hook brings_to_host made_to_move "
             "moves_object "
-            "starts_again given_module stages leaves_autograd dataset expects_error constructs maker runs_python calls_python "
+            "starts_again drives given_module stages leaves_autograd dataset expects_error constructs maker runs_python calls_python "
             "calls_python_method starts_program bookkeeping loads model model_type plan map_key map_text no_map "
             "map_setter option_setter option_getter command outside has_models standard_module computes exports test "
             "keeps_numbers".split())

@@ -1,5 +1,6 @@
 #include "analyzer/solve/engine/Entries.h"
 #include "analyzer/facts/Language.h"
+#include "analyzer/solve/engine/Drivers.h"
 #include "analyzer/solve/engine/EntryStates.h"
 #include "analyzer/solve/engine/Lives.h"
 #include "analyzer/solve/engine/UnitTests.h"
@@ -79,7 +80,7 @@ public:
       };
       for (const auto *group : {&roots, &lambdas, &rest})
         for (const Function *function : *group)
-          if (!isDone(*function) && isDue(*function)) {
+          if (!isDone(*function) && isDue(*function) && !isDriven(machine, *function)) {
             isLived = group == &roots;
             run(*function);
           }

@@ -9,6 +9,7 @@
 #include "analyzer/solve/domain/HiddenFields.h"
 #include "analyzer/solve/domain/TermOps.h"
 #include "analyzer/solve/engine/ClassBodies.h"
+#include "analyzer/solve/engine/Drivers.h"
 #include "analyzer/solve/engine/Library.h"
 
 #include <algorithm>
@@ -124,8 +125,9 @@ Leaves Lives::leaves(const Row &row) const {
   return leavesOf(row, stateIn(row), globals.empty() ? object.root : RootId());
 }
 
-void Lives::runClass(Name className, const std::vector<const Function *> &entries) {
+void Lives::runClass(Name className, std::vector<const Function *> entries) {
   object = states.object(className);
+  takeDrivers(className, entries);
   const std::vector<const Function *> methods = publicMethods(className);
   Lived begun = begin(className);
   const auto hasLess = [&](const Life &a, const Life &b) {
@@ -137,6 +139,17 @@ void Lives::runClass(Name className, const std::vector<const Function *> &entrie
   factsRun = 0; // however long it took to set the object up, its methods are called
   follow(std::move(lives), entries, methods);
   forgetObject();
+}
+
+// A class of a library that runs what a project derives from it, as a trainer does, is run in their stead.
+void Lives::takeDrivers(Name className, std::vector<const Function *> &entries) const {
+  const std::vector<const Function *> drivers = driversOf(machine, className);
+  if (drivers.empty())
+    return;
+  entries.erase(std::remove_if(entries.begin(), entries.end(),
+                               [&](const Function *entry) { return isDriven(machine, *entry); }),
+                entries.end());
+  entries.insert(entries.begin(), drivers.begin(), drivers.end());
 }
 
 void Lives::forgetObject() {

@@ -282,7 +282,7 @@ class Trainer:
             torch.distributed.init_process_group(dt.backend_of_process())
         self.accelerator = Accelerator()
         self.accelerator.device = self.args.device
-        dt.moved(self.model, self.args.device)
+        self.model = dt.moved(self.model, self.args.device)
 
     def get_train_dataloader(self):
         return torch.utils.data.DataLoader(self.train_dataset, collate_fn=self.data_collator)

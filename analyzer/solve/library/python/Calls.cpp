@@ -182,8 +182,17 @@ bool wasGiven(const Call &call, const Value &value) {
   return step && step->kind != StepKind::Created && step->givenTo == call.machine.entryCall;
 }
 
+// Of the arguments the one that tells where the others are.
+Value firstOf(const Given &given) {
+  if (!given.positional.empty())
+    return given.positional.front().value;
+  if (!given.named.empty())
+    return given.named.front().second.value;
+  return given.namedRest && isPlaced(given.namedRest) ? given.namedRest : unknownValue();
+}
+
 bool takesTensor(const Given &given) {
-  const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
+  const Value first = firstOf(given);
   return is(first, ValueKind::Tensor) || isPlaced(first);
 }
 
@@ -193,7 +202,7 @@ bool isModuleOrPart(const Value &value) {
 
 // A module of which nothing is known gives tensors where it gets them, as the operators in it do.
 Value madeByModule(Call &call, Row &row, const Given &given) {
-  const Value first = given.positional.empty() ? unknownValue() : asTensor(call, given.positional[0].value);
+  const Value first = asTensor(call, firstOf(given));
   const Placement there =
       is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first) : Placement::unknown();
   if (!there.isKnown())
@@ -220,7 +229,7 @@ Term anewHere(const Call &call, Row &row) {
 Value madeByOpen(Call &call, Row &row, const Value &callee, const Given &given) {
   if (isModuleOrPart(callee) && takesTensor(given))
     return madeByModule(call, row, given);
-  const Value first = given.positional.empty() ? unknownValue() : given.positional.front().value;
+  const Value first = firstOf(given);
   const Placement there = isPlaced(first)                ? first->placement
                           : is(first, ValueKind::Tensor) ? call.machine.memory.placementOf(row, first)
                                                          : Placement::unknown();
