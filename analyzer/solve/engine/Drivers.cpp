@@ -25,8 +25,6 @@ std::vector<const Function *> ownDrivers(const Machine &machine, Name className)
 
 std::vector<const Function *> driversOf(const Machine &machine, Name className) {
   std::vector<const Function *> drivers;
-  if (machine.types.isModule(className)) // train() of a module sets a flag
-    return drivers;
   for (Name each : machine.types.lookupOrder(className))
     for (const Function *driver : ownDrivers(machine, each))
       if (findMethod(machine, className, lastPart(driver->name.view())) == driver)
@@ -35,11 +33,12 @@ std::vector<const Function *> driversOf(const Machine &machine, Name className) 
 }
 
 bool isDriven(const Machine &machine, const Function &method) {
+  const std::string_view name = lastPart(method.name.view());
   if (method.className.empty() || method.isModel || driversOf(machine, method.className).empty())
     return false;
   const std::vector<Name> order = machine.types.lookupOrder(method.className);
   return std::any_of(order.begin(), order.end(), [&](Name each) {
-    const Function *base = ownMethod(machine, each, lastPart(method.name.view()));
+    const Function *base = ownMethod(machine, each, name);
     return base && base->isModel && !base->isConstructor && !ownDrivers(machine, each).empty();
   });
 }

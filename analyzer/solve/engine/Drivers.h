@@ -14,7 +14,7 @@ namespace devicetidy {
 
 /// The methods of a library's model that run those of `className`, which derives from it.
 std::vector<const Function *> driversOf(const Machine &machine, Name className);
-/// Does a driver of its class run `method`: does that override a method of the library's model?
+/// May a driver of its class run `method`: does that override a method of the library's model?
 bool isDriven(const Machine &machine, const Function &method);
 
 } // namespace devicetidy

@@ -166,7 +166,8 @@ private:
   // Is it for others, too, and does it go a way on which no caller in the program has sent it?
   bool mayBeCalledOtherwise(const Function &function) const {
     if (usage.hasMain || !isPython(function.where.file.view()) || function.isConstructor ||
-        function.isLambda || machine.types.isHidden(function) || isOfTestFile(function))
+        function.isLambda || machine.types.isHidden(function) || isOfTestFile(function) ||
+        isDriven(machine, function))
       return false;
     const auto reached = machine.reached.find(&function);
     return reached != machine.reached.end() && hasOtherWay(function, reached->second);

@@ -127,8 +127,10 @@ Leaves Lives::leaves(const Row &row) const {
 
 void Lives::runClass(Name className, std::vector<const Function *> entries) {
   object = states.object(className);
-  takeDrivers(className, entries);
-  const std::vector<const Function *> methods = publicMethods(className);
+  std::vector<const Function *> methods = publicMethods(className);
+  const std::vector<const Function *> drivers = driversOf(machine, className);
+  for (auto *each : {&entries, &methods})
+    each->insert(each->begin(), drivers.begin(), drivers.end());
   Lived begun = begin(className);
   const auto hasLess = [&](const Life &a, const Life &b) {
     return leaves(a.row).size() < leaves(b.row).size();
@@ -139,17 +141,6 @@ void Lives::runClass(Name className, std::vector<const Function *> entries) {
   factsRun = 0; // however long it took to set the object up, its methods are called
   follow(std::move(lives), entries, methods);
   forgetObject();
-}
-
-// A class of a library that runs what a project derives from it, as a trainer does, is run in their stead.
-void Lives::takeDrivers(Name className, std::vector<const Function *> &entries) const {
-  const std::vector<const Function *> drivers = driversOf(machine, className);
-  if (drivers.empty())
-    return;
-  entries.erase(std::remove_if(entries.begin(), entries.end(),
-                               [&](const Function *entry) { return isDriven(machine, *entry); }),
-                entries.end());
-  entries.insert(entries.begin(), drivers.begin(), drivers.end());
 }
 
 void Lives::forgetObject() {
@@ -184,8 +175,12 @@ void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
   for (Life &life : lives) {
     std::vector<std::pair<std::set<Name>, Life>> changed;
     std::set<const Function *> run;
+    // What a driver has run is given what that gives it, and nothing else.
+    const auto wasDriven = [&](const Function &method) {
+      return machine.entered.count(&method) != 0 && isDriven(machine, method);
+    };
     auto change = [&](const Function &method) {
-      if (!run.insert(&method).second)
+      if (!run.insert(&method).second || wasDriven(method))
         return;
       for (const Life &after : call(method, life)) {
         std::set<Name> fields = changedFields(life.row, after.row);
@@ -201,8 +196,8 @@ void Lives::follow(Lived lives, const std::vector<const Function *> &entries,
     for (auto &[fields, after] : changed)
       for (const Function *entry : entries) {
         const std::set<Name> &read = mentionedIn(*entry);
-        if (std::any_of(fields.begin(), fields.end(),
-                        [&, &of = read](Name field) { return of.count(field) != 0; }))
+        if (!wasDriven(*entry) && std::any_of(fields.begin(), fields.end(),
+                                              [&, &of = read](Name field) { return of.count(field) != 0; }))
           call(*entry, after);
       }
   }
@@ -271,8 +266,8 @@ Lives::Lived Lives::initialise(Lived lives, std::vector<const Function *> method
   // A second time, for one may need what another makes that stands after it.
   for (int round = 0; round < 2; ++round)
     for (const Function *method : methods) {
-      if (done.count(method) || usage.calledBySiblings.count(method->id)) // others set it up with that
-        continue;
+      if (done.count(method) || usage.calledBySiblings.count(method->id) || isDriven(machine, *method))
+        continue; // others set it up with that
       Lived next;
       bool isInitialiser = false;
       for (Life &life : lives) {

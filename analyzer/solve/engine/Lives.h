@@ -39,7 +39,6 @@ private:
   using Lived = std::vector<Life>;
 
   void runClass(Name className, std::vector<const Function *> entries);
-  void takeDrivers(Name className, std::vector<const Function *> &entries) const;
   void runGlobals(const GlobalState &state);
   void forgetObject();
   /// Runs `entries` on an object that is a module, with its layers on several devices where its class allows

@@ -22,6 +22,10 @@ class LightningModule(torch.nn.Module):
     def __init__(self, *values, **options):
         super().__init__()
 
+    @property
+    def device(self):
+        return next(self.parameters()).device
+
     def forward(self, *inputs, **named):
         return dt.unknown()
 
@@ -69,6 +73,19 @@ class LightningModule(torch.nn.Module):
 
     def setup(self, stage=None):
         pass
+
+    def run_steps(self, batch, number):
+        """As a Trainer does, wherever the module is."""
+        self.setup("fit")
+        self.on_fit_start()
+        self.on_train_start()
+        batch = dt.moved(batch, self.device)
+        self.training_step(batch, number)
+        self.on_train_epoch_end()
+        self.validation_step(batch, number)
+        self.on_validation_epoch_end()
+        self.test_step(batch, number)
+        self.predict_step(batch, number)
 
 
 @dt.models(

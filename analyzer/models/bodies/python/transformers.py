@@ -314,6 +314,10 @@ class Trainer:
             self.prediction_step(self.model, inputs)
         return dt.unknown()
 
+    def run_steps(self):
+        self.train()
+        self.evaluate()
+
 
 @dt.models("transformers.HfArgumentParser", "transformers.hf_argparser.HfArgumentParser", "trl.TrlParser")
 class HfArgumentParser:
