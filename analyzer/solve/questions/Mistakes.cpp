@@ -108,6 +108,12 @@ private:
       byLine; ///< first and last
 };
 
+// Did `maker` call what fails?
+bool isOfCaller(Enclosing &enclosing, const Conflict &conflict, const Function *maker) {
+  return maker && std::any_of(conflict.callers.begin(), conflict.callers.end(),
+                              [&](const CallSite &call) { return enclosing.of(call.where) == maker; });
+}
+
 // Where the mistake was made, if that is not in the function that fails nor in what it calls: where the
 // device of what was left behind was decided, or, for a model, where the program used it.
 Location madeElsewhere(const Program &program, Enclosing &enclosing, const Conflict &conflict) {
@@ -116,13 +122,11 @@ Location madeElsewhere(const Program &program, Enclosing &enclosing, const Confl
   if (conflict.callers.empty() || !failing || !cause || !cause->where.valid())
     return {};
   const Function *maker = enclosing.of(cause->where);
-  const bool isOfCaller =
-      std::any_of(conflict.callers.begin(), conflict.callers.end(),
-                  [&](const CallSite &call) { return maker && enclosing.of(call.where) == maker; });
-  if (!isOfCaller && maker && enclosing.calls(*failing, *maker))
+  const bool isCallers = isOfCaller(enclosing, conflict, maker);
+  if (!isCallers && maker && enclosing.calls(*failing, *maker))
     return {};
   const bool isOfModule = cause->kind == StepKind::ModuleMade && maker && maker->isConstructor;
-  return isOfModule && !isOfCaller ? conflict.callers.back().where : cause->where;
+  return isOfModule && !isCallers ? conflict.callers.back().where : cause->where;
 }
 
 bool haveSameCallers(const Conflict &a, const Conflict &b) {
@@ -130,11 +134,25 @@ bool haveSameCallers(const Conflict &a, const Conflict &b) {
                     [](const CallSite &x, const CallSite &y) { return x.where == y.where; });
 }
 
+// Is it said in the same words, and none of the callers' doing?
+bool isSaidTwice(Enclosing &enclosing, const Conflict &a, const Conflict &b) {
+  const auto isSame = [](const PlacedOperand &x, const PlacedOperand &y) {
+    return x.text == y.text && x.device == y.device;
+  };
+  const auto isCallers = [&](const Conflict &conflict) {
+    const Step *cause = decidingStep(culprit(conflict));
+    return !cause || !cause->where.valid() || isOfCaller(enclosing, conflict, enclosing.of(cause->where));
+  };
+  return a.operation == b.operation && isSame(a.first, b.first) && isSame(a.second, b.second) &&
+         !isCallers(a) && !isCallers(b);
+}
+
 // Two conflicts of one operation are one mistake when what was left behind comes from one place, or when they
 // are alternatives of one call. What only a caller can tell is told once, and not beside what callers do.
-bool isSameMistake(const Program &program, const Conflict &a, const Conflict &b) {
-  return a.level == Level::Latent || b.level == Level::Latent || a.callers.empty() || b.callers.empty() ||
-         causeOf(program, a) == causeOf(program, b) || haveSameCallers(a, b);
+bool isSameMistake(const Program &program, Enclosing &enclosing, const Conflict &a, const Conflict &b) {
+  return isSaidTwice(enclosing, a, b) || a.level == Level::Latent || b.level == Level::Latent ||
+         a.callers.empty() || b.callers.empty() || causeOf(program, a) == causeOf(program, b) ||
+         haveSameCallers(a, b);
 }
 
 } // namespace
@@ -152,8 +170,9 @@ void keepMistakes(const Program &program, std::vector<Conflict> &conflicts) {
   std::vector<Conflict> kept;
   for (const Conflict *conflict : surestFirst) {
     std::vector<const Conflict *> &here = byPlace[conflict->where];
-    if (std::any_of(here.begin(), here.end(),
-                    [&](const Conflict *other) { return isSameMistake(program, *other, *conflict); }))
+    if (std::any_of(here.begin(), here.end(), [&](const Conflict *other) {
+          return isSameMistake(program, enclosing, *other, *conflict);
+        }))
       continue;
     here.push_back(conflict);
     const std::optional<Cause> cause = causeOf(program, *conflict);
