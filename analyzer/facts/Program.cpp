@@ -5,6 +5,15 @@
 
 namespace devicetidy {
 
+std::uint32_t Function::lastLine() const {
+  std::uint32_t last = std::max(where.line, where.endLine);
+  for (const Block &block : blocks)
+    for (const Fact &fact : block.facts)
+      if (fact.where.file == where.file)
+        last = std::max(last, fact.where.endLine);
+  return last;
+}
+
 const Function *Program::function(Name id) const {
   auto found = functions.find(id);
   return found == functions.end() ? nullptr : &found->second;

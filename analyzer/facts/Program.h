@@ -58,6 +58,9 @@ struct Function {
   std::vector<Block> blocks; ///< blocks[0] is the entry
   Reg registerCount = 0;
   Location where; ///< of the name in the declaration
+
+  /// Of its body, as far as facts are in it.
+  std::uint32_t lastLine() const;
 };
 
 enum class TypeKind : std::uint8_t { Void, Bool, Int, Float, Enum, Pointer, Array, Record, Function, Other };

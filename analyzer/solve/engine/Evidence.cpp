@@ -213,8 +213,8 @@ bool isRunOnCpu(const Row &row) {
 }
 
 bool isWrittenIn(const Step &step, const Function &function) {
-  const Location &body = function.where;
-  return step.where.file == body.file && step.where.line >= body.line && step.where.line <= body.endLine;
+  return step.where.file == function.where.file && step.where.line >= function.where.line &&
+         step.where.line <= function.lastLine();
 }
 
 bool isOfEarlierCall(const Call &call, const Placement &placement) {

@@ -94,12 +94,7 @@ private:
   void collect() {
     for (Name id : program.order) {
       const Function &function = *program.function(id);
-      std::uint32_t last = function.where.line;
-      for (const Block &block : function.blocks)
-        for (const Fact &fact : block.facts)
-          if (fact.where.file == function.where.file)
-            last = std::max(last, fact.where.endLine);
-      byLine[function.where.file].emplace(function.where.line, std::pair(&function, last));
+      byLine[function.where.file].emplace(function.where.line, std::pair(&function, function.lastLine()));
     }
   }
 
