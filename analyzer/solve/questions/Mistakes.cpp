@@ -68,8 +68,10 @@ public:
     if (file == byLine.end())
       return nullptr;
     auto next = file->second.upper_bound(place.line);
-    return next == file->second.begin() || (--next)->second.second < place.line ? nullptr
-                                                                                : next->second.first;
+    if (next == file->second.begin())
+      return nullptr;
+    --next;
+    return next->second.second < place.line ? nullptr : next->second.first;
   }
 
   /// Does `caller` call `callee`, directly or not?
