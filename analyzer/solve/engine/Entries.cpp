@@ -78,14 +78,18 @@ public:
         return isImported(function) == ofImported && !isOfTestFile(function) &&
                (!ofImported || isWithin(++imported, bounds::importedEntries, Bound::ImportedEntries));
       };
-      for (const auto *group : {&roots, &lambdas, &rest})
-        for (const Function *function : *group)
-          if (!isDone(*function) && isDue(*function) && !isDriven(machine, *function)) {
-            isLived = group == &roots;
-            run(*function);
-          }
+      const auto runDue = [&](bool areDriven) {
+        for (const auto *group : {&roots, &lambdas, &rest})
+          for (const Function *function : *group)
+            if (!isDone(*function) && isDriven(machine, *function) == areDriven && isDue(*function)) {
+              isLived = group == &roots;
+              run(*function);
+            }
+      };
+      runDue(false);
       if (!ofImported || machine.imported)
         lives.run(roots, ofMain, isDue);
+      runDue(true); // those that no driver has come to
     }
     isLived = false;
     for (const Function *function : rest)
