@@ -24,13 +24,13 @@ Value located(const Value &value, Location where) {
 
 // The run of a module that the rest of the program follows: one to its end, with a GPU.
 Outcome &mostTelling(Outcomes &outcomes) {
-  const auto tellsLess = [](const Outcome &a, const Outcome &b) {
+  const auto tellsMore = [](const Outcome &a, const Outcome &b) {
     const auto rank = [](const Row &row) {
       return std::pair(hasRaised(row), row.numberOf(scalarValue(availableTerm())) == 0);
     };
     return rank(a.row) < rank(b.row);
   };
-  return *std::min_element(outcomes.begin(), outcomes.end(), tellsLess);
+  return *std::min_element(outcomes.begin(), outcomes.end(), tellsMore);
 }
 
 } // namespace
